@@ -8,9 +8,10 @@ use crate::{Outcome, circles};
 const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-syntax", &[]),
     ("trefoil-template", &[]),
+    ("trefoil-shell", &[]),
     ("trefoil-ir", &["syntax", "template"]),
-    ("trefoil-front", &["syntax", "template", "ir"]),
-    ("trefoil-check", &["syntax", "template", "ir"]),
+    ("trefoil-front", &["syntax", "template", "shell", "ir"]),
+    ("trefoil-check", &["syntax", "template", "shell", "ir"]),
     ("trefoil-machine", &["syntax", "template", "ir"]),
     ("trefoil-runtime", &["syntax", "template", "ir", "machine"]),
     ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
@@ -20,8 +21,15 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without IO and async, and the words that would mean it.
-const PURE: &[&str] =
-    &["trefoil-syntax", "trefoil-template", "trefoil-ir", "trefoil-front", "trefoil-check", "trefoil-machine"];
+const PURE: &[&str] = &[
+    "trefoil-syntax",
+    "trefoil-template",
+    "trefoil-shell",
+    "trefoil-ir",
+    "trefoil-front",
+    "trefoil-check",
+    "trefoil-machine",
+];
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::net",
@@ -35,8 +43,15 @@ const IMPURE: &[&str] = &[
 ];
 
 /// Crates that do not know a dialect by name, outside comments.
-const NAMELESS: &[&str] =
-    &["trefoil-syntax", "trefoil-ir", "trefoil-check", "trefoil-machine", "trefoil-runtime", "trefoil-embedded"];
+const NAMELESS: &[&str] = &[
+    "trefoil-syntax",
+    "trefoil-shell",
+    "trefoil-ir",
+    "trefoil-check",
+    "trefoil-machine",
+    "trefoil-runtime",
+    "trefoil-embedded",
+];
 const DIALECTS: &[&str] = &["agntz", "aegis", "sirenspec"];
 
 /// What looks at files or reads them. Paths that a manifest names must not get past the door, so nobody else does, but

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use trefoil_shell::read;
+
 use super::awk;
 use super::languages::{Language, Operands};
 use super::options::last_takes;
-use super::read::{DESCRIPTOR, commands};
 use super::uses::{Follow, How, file};
-use super::words::{Names, Seen};
+use super::words::{DESCRIPTOR, Names, Seen};
 
 /// Names of the input, where a file is asked for.
 fn is_input(name: &str) -> bool {
@@ -144,7 +145,7 @@ impl Follow<'_> {
                 self.note(told.clone(), &How::Code(program.to_owned()));
             }
             for command in awk::prints_to(code) {
-                self.all(&commands(&command), &told);
+                self.all(&read(&command, &[]).commands, &told);
             }
         }
     }
@@ -163,7 +164,7 @@ impl Follow<'_> {
     fn elsewhere(&mut self, word: &Seen, input: &Names) {
         if let Some(script) = word.whole.as_deref().filter(|_| !input.is_empty()) {
             let mut there = Follow::new(&|_| false, BTreeMap::new());
-            there.all(&commands(script), input);
+            there.all(&read(script, &[]).commands, input);
             self.uses.extend(there.uses);
         }
     }
@@ -179,7 +180,7 @@ impl Follow<'_> {
             let skipped = if arguments.len() == 1 && many.is_some() { 0 } else { 1 };
             let all: Names = arguments.iter().skip(skipped).flat_map(Seen::names).collect();
             self.variables.extend(["@", "*"].map(|name| (name.to_owned(), all.clone())));
-            self.all(&commands(script), input);
+            self.all(&read(script, &[]).commands, input);
             self.variables = outer;
         }
     }

@@ -1,4 +1,4 @@
-//! What a shell script does with the values that it is given: `read` cuts it into commands, `languages` (with `awk` and
+//! What a shell script, as `trefoil-shell` reads it, does with the values that it is given: `languages` (with `awk` and
 //! `settings`) knows which words programs read as code, `options` which ones they take for options, `names` which for names
 //! of variables, and `places` which files are run later. `uses` follows values through variables, pipes and files (`words`),
 //! `code`, `starts` and `request` into the words of programs. Nothing is run, and what none of them knows counts as harmless.
@@ -9,7 +9,6 @@ mod languages;
 mod names;
 mod options;
 mod places;
-mod read;
 mod request;
 mod settings;
 mod starts;

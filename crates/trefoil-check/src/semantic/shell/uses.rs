@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trefoil_shell::{Command, Part, Quoted, Redirect, Substitution, Word, read};
+
 use super::languages::{UNNAMED, decides_code, language};
 use super::names;
 use super::options::{is_known, starts_another};
 use super::places::run_later;
-use super::read::{Command, INDIRECT, Part, Redirect, SUBSCRIPT, Word, commands, written};
 use super::starts::{filled, is_builtin};
-use super::words::{Names, Seen, VALUE, guess, key};
+use super::words::{DESCRIPTOR, Names, Seen, VALUE, flat, guess, key, whole};
 
 /// What becomes of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +60,7 @@ pub(super) struct Follow<'k> {
 /// written out where they are set.
 pub fn uses(script: &str, known: &dyn Fn(&str) -> bool, constants: BTreeMap<String, String>) -> BTreeSet<Use> {
     let mut follow = Follow::new(known, constants);
-    follow.all(&commands(script), &Names::new());
+    follow.all(&read(script, &[]).commands, &Names::new());
     follow.uses
 }
 
@@ -93,34 +94,63 @@ impl<'k> Follow<'k> {
     }
 
     fn see(&mut self, word: &Word) -> Seen {
-        let whole = written(word);
+        let whole = whole(word);
         let named = if whole.is_none() { guess(word) } else { None };
         let mut seen = Seen { whole, key: key(word), guess: named, ..Seen::default() };
-        let mut before = String::new();
-        for part in word {
+        for part in flat(word) {
             let (names, splits) = match part {
-                Part::Text(text) => {
-                    before.push_str(text);
+                Part::Text(text, _) => {
+                    seen.text.push_str(text);
                     continue;
                 }
-                Part::Variable(name, quoted) => match self.variables.get(name) {
-                    Some(names) => (names.clone(), !quoted),
-                    None if (self.known)(name) => (Names::from([name.clone()]), !quoted),
-                    None => (Names::new(), !quoted),
-                },
-                Part::Output(commands) => (self.all(commands, &Names::new()), false),
+                Part::Variable(name, quoted) => (self.held(name), *quoted == Quoted::Not),
+                Part::Commands(from, commands) => {
+                    if *from == Substitution::Process {
+                        seen.text.push_str(DESCRIPTOR);
+                    }
+                    (self.all(commands, &Names::new()), false)
+                }
+                part => {
+                    self.done_aside(part);
+                    (Names::new(), false)
+                }
             };
             if seen.values.is_empty() {
-                seen.lead.clone_from(&before);
+                seen.lead.clone_from(&seen.text);
             }
-            seen.values.push((before.clone(), names, splits));
-            before.push(VALUE);
+            seen.values.push((seen.text.clone(), names, splits));
+            seen.text.push(VALUE);
         }
-        seen.text.clone_from(&before);
         if seen.values.is_empty() {
-            seen.lead = before;
+            seen.lead.clone_from(&seen.text);
         }
         seen
+    }
+
+    /// What the shell does to work out a part of a word, and which leaves nothing of a value in it.
+    fn done_aside(&mut self, part: &Part) {
+        match part {
+            Part::Arithmetic(inner) => {
+                let seen = self.see(inner);
+                self.computed(&seen);
+            }
+            Part::Subscript(name, inner) => {
+                let seen = self.see(inner);
+                self.subscript(name, &seen, 0, seen.text.len().max(1));
+            }
+            Part::Indirect(name) => self.note(self.held(name), &How::Name),
+            Part::Evaluated(name) => self.note(self.held(name), &How::Code("eval".to_owned())),
+            _ => {}
+        }
+    }
+
+    /// The values that a variable holds.
+    fn held(&self, name: &str) -> Names {
+        match self.variables.get(name) {
+            Some(names) => names.clone(),
+            None if (self.known)(name) => Names::from([name.to_owned()]),
+            None => Names::new(),
+        }
     }
 
     pub(super) fn note(&mut self, names: Names, how: &How) {
@@ -134,11 +164,12 @@ impl<'k> Follow<'k> {
             let seen = self.see(word);
             match kind {
                 Redirect::Text => input.extend(seen.names()),
-                Redirect::From => {
+                Redirect::Errors => {}
+                Redirect::Read => {
                     let held = seen.key.as_deref().and_then(|name| self.files.get(file(name)));
                     input.extend(held.into_iter().flatten().cloned());
                 }
-                Redirect::To => written_to.push(seen),
+                Redirect::Write => written_to.push(seen),
             }
         }
         let all: Vec<Word> = command.words.iter().flat_map(|word| self.expanded(word)).collect();
@@ -186,17 +217,15 @@ impl<'k> Follow<'k> {
             Part::Variable(name, quoted) => Some((self.constants.get(name)?, *quoted)),
             _ => None,
         };
-        match word.as_slice() {
-            [only] => match text(only) {
-                Some((text, false)) => text.split_whitespace().map(|w| vec![Part::Text(w.to_owned())]).collect(),
-                Some((text, true)) => vec![vec![Part::Text(text.clone())]],
-                None => vec![word.clone()],
-            },
-            parts => {
-                let known = |part: &Part| text(part).map_or_else(|| part.clone(), |(t, _)| Part::Text(t.clone()));
-                vec![parts.iter().map(known).collect()]
-            }
+        let as_text = |text: &str, quoted| Part::Text(text.to_owned(), quoted);
+        let parts = flat(word);
+        if let [only] = parts.as_slice()
+            && let Some((text, Quoted::Not)) = text(only)
+        {
+            return text.split_whitespace().map(|w| vec![as_text(w, Quoted::Not)]).collect();
         }
+        let known = |part: &Part| text(part).map_or_else(|| part.clone(), |(t, quoted)| as_text(t, quoted));
+        vec![parts.into_iter().map(known).collect()]
     }
 
     /// A variable is set, for good or for one command.
@@ -262,16 +291,6 @@ impl<'k> Follow<'k> {
             }
             "let" => {
                 operands.iter().for_each(|w| self.computed(w));
-                return Names::new();
-            }
-            SUBSCRIPT => {
-                if let [name, word, ..] = operands {
-                    self.subscript(&name.text, word, 0, word.text.len().max(1));
-                }
-                return Names::new();
-            }
-            INDIRECT => {
-                operands.iter().for_each(|w| self.note(w.names(), &How::Name));
                 return Names::new();
             }
             "[[" | "[" | "test" => {

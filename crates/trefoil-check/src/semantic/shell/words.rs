@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::read::{Part, Word, written};
+use trefoil_shell::{Part, Word, assigned, is_keyword, is_name};
 
 pub(super) type Names = BTreeSet<String>;
 
@@ -53,9 +53,7 @@ impl Seen {
         path.rsplit('/').next().unwrap_or(path)
     }
     pub fn assigns(&self) -> Option<&str> {
-        let (name, _) = self.lead.split_once('=')?;
-        let name = name.strip_suffix('+').unwrap_or(name);
-        is_name(name).then_some(name)
+        assigned(&self.lead)
     }
     /// `NAME[...]=`: where the subscript begins and ends.
     pub fn assigns_element(&self) -> Option<(&str, usize, usize)> {
@@ -65,9 +63,7 @@ impl Seen {
         is_name(name).then_some((name, from, from + end))
     }
     pub fn is_keyword(&self) -> bool {
-        let words =
-            ["if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "command", "builtin"];
-        self.whole.as_deref().is_some_and(|w| words.contains(&w))
+        self.whole.as_deref().is_some_and(is_keyword)
     }
     /// The same with values where a mark stands; none: it stands nowhere.
     pub fn filled(&self, mark: &str, names: &Names) -> Option<Self> {
@@ -89,17 +85,34 @@ impl Seen {
     }
 }
 
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// Where the files are that `<( )` stands for.
+pub(super) const DESCRIPTOR: &str = "/dev/fd/";
+
+/// The parts of a word, with what `${ }` can become in its place.
+pub(super) fn flat(word: &[Part]) -> Vec<&Part> {
+    let mut all = Vec::new();
+    for part in word {
+        match part {
+            Part::Expansion { parts, .. } => all.extend(flat(parts)),
+            part => all.push(part),
+        }
+    }
+    all
+}
+
+/// The text of a word without values.
+pub(super) fn whole(word: &Word) -> Option<String> {
+    flat(word).into_iter().map(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
 }
 
 /// A word as the name of a file; none: a command prints it.
 pub(super) fn key(word: &Word) -> Option<String> {
-    word.iter()
+    flat(word)
+        .into_iter()
         .map(|part| match part {
-            Part::Text(text) => Some(text.clone()),
+            Part::Text(text, _) => Some(text.clone()),
             Part::Variable(name, _) => Some(format!("${{{name}}}")),
-            Part::Output(_) => None,
+            _ => None,
         })
         .collect()
 }
@@ -114,17 +127,18 @@ pub(super) struct Guess {
 
 /// The program that a word with values names: `"$BIN/sh"`, `$(which sh)`, and perhaps `${SHELL:-sh}`, `"$PYTHON"`.
 pub(super) fn guess(word: &Word) -> Option<Guess> {
-    let text: String =
-        word.iter().filter_map(|p| if let Part::Text(t) = p { Some(t.as_str()) } else { None }).collect();
-    let last = text.rsplit('/').next().unwrap_or_default();
+    let parts = flat(word);
+    let text = |part: &Part| if let Part::Text(text, _) = part { Some(text.clone()) } else { None };
+    let all: String = parts.iter().filter_map(|p| text(p)).collect();
+    let last = all.rsplit('/').next().unwrap_or_default();
     if !last.is_empty() {
-        let ends = matches!(word.last(), Some(Part::Text(end)) if end.contains('/'));
+        let ends = parts.iter().rev().map_while(|p| text(p)).any(|end| end.contains('/'));
         return Some(Guess { name: last.to_owned(), sure: ends });
     }
-    match word.iter().find(|p| !matches!(p, Part::Text(_)))? {
-        Part::Output(commands) => match commands.as_slice() {
+    match parts.into_iter().find(|p| !matches!(p, Part::Text(..)))? {
+        Part::Commands(_, commands) => match commands.as_slice() {
             [command] => {
-                let words: Vec<String> = command.words.iter().map(written).collect::<Option<_>>()?;
+                let words: Vec<String> = command.words.iter().map(whole).collect::<Option<_>>()?;
                 let finds = matches!(words.first().map(String::as_str), Some("which" | "command" | "type"));
                 Some(Guess { name: words.last().filter(|_| finds)?.clone(), sure: true })
             }
@@ -132,6 +146,6 @@ pub(super) fn guess(word: &Word) -> Option<Guess> {
         },
         Part::Variable(name, _) if name == "SHELL" => Some(Guess { name: "sh".to_owned(), sure: false }),
         Part::Variable(name, _) => Some(Guess { name: name.to_ascii_lowercase(), sure: false }),
-        Part::Text(_) => None,
+        _ => None,
     }
 }

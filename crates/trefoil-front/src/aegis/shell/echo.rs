@@ -1,5 +1,10 @@
 //! A plain `echo`: words and quoted text, nothing that a shell would expand. It needs no shell and no permission.
 
+use std::ops::Range;
+
+use trefoil_shell::{Part, Quoted, written};
+
+use super::Holed;
 use super::scan::{Piece, pieces};
 
 /// Text and placeholders of what an `echo` prints.
@@ -8,54 +13,45 @@ pub enum Word {
     /// Text.
     Text(String),
     /// The placeholder (or block) of these bytes.
-    Value(std::ops::Range<usize>),
+    Value(Range<usize>),
 }
 
 /// Whether a command is a plain `echo`.
 pub fn is_plain_echo(command: &str) -> bool {
-    words(command).is_some()
+    let pieces = pieces(command);
+    words(&pieces, &Holed::read(&pieces)).is_some()
 }
 
 /// What a plain `echo` prints, line end included; none: it is not one.
-pub fn words(command: &str) -> Option<Vec<Word>> {
-    let mut out: Vec<Word> = Vec::new();
-    let mut quote: Option<char> = None;
-    // Position in the list of words: the first one is the program.
-    let mut started = false;
-    let mut count = 0;
-    let mut program = String::new();
-    for piece in pieces(command) {
-        match piece {
-            Piece::Text(text) => {
-                for c in text.trim_end_matches('\n').chars() {
-                    match (quote, c) {
-                        (Some(q), c) if c == q => quote = None,
-                        (Some('"'), '$' | '`' | '\\') => return None,
-                        (None, '\'' | '"') => {
-                            quote = Some(c);
-                            begin(&mut out, &mut started, &mut count);
-                        }
-                        (None, ' ' | '\t') => started = false,
-                        (None, c) if special(c, started) => return None,
-                        (_, '\\') => return None,
-                        (_, c) => {
-                            begin(&mut out, &mut started, &mut count);
-                            if count == 1 { program.push(c) } else { push(&mut out, c) }
-                        }
-                    }
-                }
-            }
-            Piece::Value(range) | Piece::Block { range, .. } => {
-                begin(&mut out, &mut started, &mut count);
-                if count == 1 {
-                    return None;
-                }
-                out.push(Word::Value(range));
+pub fn words(pieces: &[Piece], holed: &Holed) -> Option<Vec<Word>> {
+    let script = &holed.script;
+    // What a backslash does differs from shell to shell.
+    let backslash = pieces.iter().any(|piece| matches!(piece, Piece::Text(text) if text.contains('\\')));
+    let [command] = script.commands.as_slice() else { return None };
+    let [program, arguments @ ..] = command.words.as_slice() else { return None };
+    if backslash || script.compound || script.open.is_some() || written(program)? != "echo" {
+        return None;
+    }
+    let mut out = Vec::new();
+    let mut values = pieces.iter().filter_map(|piece| match piece {
+        Piece::Value(range) | Piece::Block { range, .. } => Some(range),
+        Piece::Text(_) => None,
+    });
+    for (index, word) in arguments.iter().enumerate() {
+        if index > 0 {
+            push(&mut out, " ");
+        }
+        if matches!(word.first(), Some(Part::Text(text, Quoted::Not)) if text.starts_with('~')) {
+            return None;
+        }
+        for part in word {
+            match part {
+                Part::Text(text, Quoted::Not) if text.contains(special) => return None,
+                Part::Text(text, _) => push(&mut out, text),
+                Part::Hole { .. } => out.push(Word::Value(values.next()?.clone())),
+                _ => return None,
             }
         }
-    }
-    if program != "echo" || quote.is_some() {
-        return None;
     }
     // Options that change what is printed.
     if let Some(Word::Text(first)) = out.first()
@@ -63,7 +59,7 @@ pub fn words(command: &str) -> Option<Vec<Word>> {
     {
         return None;
     }
-    push(&mut out, '\n');
+    push(&mut out, "\n");
     Some(out)
 }
 
@@ -71,40 +67,29 @@ fn is_option(letters: &str) -> bool {
     letters.chars().all(|c| matches!(c, 'n' | 'e' | 'E'))
 }
 
-/// A new word: behind the first argument a space separates.
-fn begin(out: &mut Vec<Word>, started: &mut bool, count: &mut usize) {
-    if !std::mem::replace(started, true) {
-        *count += 1;
-        if *count > 2 {
-            push(out, ' ');
-        }
-    }
-}
-
-fn push(out: &mut Vec<Word>, c: char) {
+fn push(out: &mut Vec<Word>, more: &str) {
     match out.last_mut() {
-        Some(Word::Text(text)) => text.push(c),
-        _ => out.push(Word::Text(c.into())),
+        Some(Word::Text(text)) => text.push_str(more),
+        _ if more.is_empty() => {}
+        _ => out.push(Word::Text(more.into())),
     }
 }
 
-/// Characters outside quotes that mean something to a shell.
-fn special(c: char, inside_word: bool) -> bool {
-    match c {
-        '~' | '#' => !inside_word,
-        '$' | '`' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '*' | '?' | '[' | ']' | '!' | '\\' | '\n'
-        | '\r' => true,
-        _ => false,
-    }
+/// Characters outside quotes that mean something to a shell, though they are no operators: patterns, braces, history.
+fn special(c: char) -> bool {
+    matches!(c, '$' | '{' | '}' | '*' | '?' | '[' | ']' | '!')
 }
 
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "tests")]
 mod tests {
+    use super::super::Holed;
+    use super::super::scan::pieces;
     use super::{Word, words};
 
     fn printed(command: &str) -> Option<String> {
-        let parts = words(command)?;
+        let pieces = pieces(command);
+        let parts = words(&pieces, &Holed::read(&pieces))?;
         Some(
             parts
                 .into_iter()
@@ -153,6 +138,8 @@ mod tests {
             "/bin/echo a",
             "{{x}}",
             "echo a\necho b",
+            "echo a\n{{x}}",
+            "echo a &",
             "echo a \\\nb",
             "echo # c",
             "echo ~",

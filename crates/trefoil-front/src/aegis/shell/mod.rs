@@ -21,15 +21,35 @@ pub enum Command {
 impl Command {
     /// Reads a command line, which has to be a template.
     pub fn read(command: &str) -> Self {
-        if let Some(words) = echo::words(command) {
-            return Self::Echo(words);
-        }
         let pieces = scan::pieces(command);
-        let mut script = script::script(&pieces);
-        // Without placeholders the text still has its template escapes.
-        if let [Piece::Text(text)] = pieces.as_slice() {
-            script.text.clone_from(text);
+        let holed = Holed::read(&pieces);
+        match echo::words(&pieces, &holed) {
+            Some(words) => Self::Echo(words),
+            None => Self::Script(script::script(&pieces, &holed)),
         }
-        Self::Script(script)
+    }
+}
+
+/// A command line as the shell reads it, with a hole for each placeholder and block.
+struct Holed {
+    script: trefoil_shell::Script,
+    /// How many holes it has.
+    count: usize,
+}
+
+impl Holed {
+    fn read(pieces: &[Piece]) -> Self {
+        let mut text = String::new();
+        let mut holes = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(more) => text.push_str(more),
+                Piece::Value(_) | Piece::Block { .. } => {
+                    holes.push(text.len());
+                    text.push(trefoil_shell::HOLE);
+                }
+            }
+        }
+        Self { script: trefoil_shell::read(&text, &holes), count: holes.len() }
     }
 }

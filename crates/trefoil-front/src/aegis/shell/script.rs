@@ -4,6 +4,9 @@
 
 use std::ops::Range;
 
+use trefoil_shell::{Command, Part, Quoted, Substitution, assigned, is_keyword};
+
+use super::Holed;
 use super::scan::Piece;
 
 /// A script and the bytes of the placeholders that are its parameters, in order.
@@ -30,388 +33,219 @@ pub struct Mistake {
     pub message: &'static str,
 }
 
-/// What the shell is reading.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// Words of commands, at the top or in `( )` and `$( )`.
-    Words,
-    Single,
-    Double,
-    Comment,
-    Backtick,
-    /// `${...}`
-    Expansion,
-    /// `$((...))`, with the open parentheses inside.
-    Arithmetic(u32),
+const AGAIN: &str = "a placeholder cannot stand in text that a shell reads as code again";
+const BACKTICKS: &str = "a placeholder cannot stand inside backticks: write `$( )`";
+const BACKSLASH: &str = "a placeholder cannot follow a backslash";
+const BLOCK: &str = "a block around shell syntax cannot be kept apart from it";
+const COMPUTED: &str = "a placeholder cannot stand in shell arithmetic, which reads its value as code";
+const COMPUTES: &str = "a placeholder cannot stand where a shell may compute with it, which reads its value as code";
+const EXPANSION: &str = "a placeholder cannot stand inside `${ }`";
+const HERE_DOCUMENT: &str = "a placeholder cannot be in or after a here-document";
+const MOVED: &str = "a placeholder cannot stand in a script that defines functions or uses `set`, `shift` or `$1`";
+
+/// A hole, where it stands in the script.
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    quoted: Quoted,
+    /// Why it cannot be a parameter.
+    refused: Option<&'static str>,
+    /// It names a program.
+    is_program: bool,
+    /// It is all of its word.
+    alone: bool,
+    /// The command around it may compute with its words.
+    computes: bool,
 }
 
-/// What is known of the simple command being read.
-#[derive(Debug, Clone, Default)]
-struct Command {
-    words: Vec<String>,
-    word: String,
-    /// A placeholder is part of the word.
-    has_value: bool,
-    /// The placeholders in it so far.
-    values: Vec<Range<usize>>,
-}
+/// One that is nowhere in the commands is too deep in them, or in what the shell reads only later.
+const UNREAD: Hole =
+    Hole { quoted: Quoted::Not, refused: Some(AGAIN), is_program: false, alone: false, computes: false };
 
-struct Reader {
-    stack: Vec<Reading>,
-    /// One for every `Words` on the stack.
-    commands: Vec<Command>,
-    here_document: bool,
+/// Where the holes of a script stand.
+struct Holes {
+    all: Vec<Hole>,
     /// Function definitions, `set` and `shift`, which move the parameters.
     moves_parameters: bool,
-    out: Script,
+}
+
+/// What stands around a word.
+#[derive(Clone, Copy)]
+struct Around<'w> {
+    /// Why no hole in it can be a parameter.
+    refused: Option<&'static str>,
+    /// A command around it, but for the one it is a word of, reads its words as code.
+    again: bool,
+    /// The words before it in its command; none: it is no word of one.
+    before: Option<&'w [String]>,
+    /// Its command may compute with its words.
+    computes: bool,
 }
 
 /// Makes the script of a cut command line.
-pub fn script(pieces: &[Piece]) -> Script {
-    let mut reader = Reader {
-        stack: vec![Reading::Words],
-        commands: vec![Command::default()],
-        here_document: false,
-        moves_parameters: false,
-        out: Script::default(),
-    };
-    for (i, piece) in pieces.iter().enumerate() {
-        match piece {
-            Piece::Text(text) => reader.text(text),
-            Piece::Value(range) => reader.value(range.clone(), false),
-            Piece::Block { range, inner } => {
-                let alone = reader.between_words() && starts_new_word(pieces.get(i + 1));
-                if reader.block_is_data(inner) {
-                    reader.value(range.clone(), alone);
-                } else {
-                    reader.out.mistakes.push(Mistake {
-                        range: range.clone(),
-                        message: "a block around shell syntax cannot be kept apart from it",
-                    });
-                }
+pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
+    let read = &holed.script;
+    let mut holes = Holes { all: vec![UNREAD; holed.count], moves_parameters: false };
+    holes.commands(&read.commands, None, false);
+    let mut out = Script::default();
+    let mut number = 0;
+    for piece in pieces {
+        let (range, inner) = match piece {
+            Piece::Text(text) => {
+                out.text.push_str(text);
+                continue;
             }
+            Piece::Value(range) => (range, None),
+            Piece::Block { range, inner } => (range, Some(inner)),
+        };
+        let hole = holes.all.get(number).copied().unwrap_or(UNREAD);
+        let late = read.here_document.is_some_and(|first| number >= first);
+        let comment = read.comments.contains(&number);
+        number += 1;
+        if comment {
+            continue;
         }
+        let refused = match inner {
+            Some(inner) if !is_data(inner, hole.quoted) => Some(BLOCK),
+            _ if late => Some(HERE_DOCUMENT),
+            _ => hole.refused,
+        };
+        if let Some(message) = refused {
+            out.mistakes.push(Mistake { range: range.clone(), message });
+            continue;
+        }
+        if hole.is_program {
+            out.program_from_data.get_or_insert(range.clone());
+        }
+        if hole.computes {
+            out.mistakes.push(Mistake { range: range.clone(), message: COMPUTES });
+        }
+        out.parameters.push(range.clone());
+        let n = out.parameters.len();
+        out.text.push_str(&match hole.quoted {
+            Quoted::Single => format!("'\"${{{n}}}\"'"),
+            // Right behind a `$` it would be the name of the process, and text.
+            Quoted::Double if ends_in_dollar(&out.text) => format!("\"\"${{{n}}}"),
+            Quoted::Double => format!("${{{n}}}"),
+            // A block that renders to nothing is no word, as it would be if it were written out.
+            Quoted::Not if hole.alone && inner.is_some() => format!("${{{n}:+\"${{{n}}}\"}}"),
+            Quoted::Not => format!("\"${{{n}}}\""),
+        });
     }
-    reader.end_command();
-    if reader.moves_parameters && !reader.out.parameters.is_empty() {
-        reader.out.mistakes.extend(reader.out.parameters.first().cloned().map(|range| Mistake {
-            range,
-            message: "a placeholder cannot stand in a script that defines functions or uses `set`, `shift` or `$1`",
-        }));
+    if holes.moves_parameters {
+        let first = out.parameters.first().cloned();
+        out.mistakes.extend(first.map(|range| Mistake { range, message: MOVED }));
     }
     // What a here-document holds is not read here.
-    if !reader.here_document && reader.out.mistakes.is_empty() {
-        let quotes = reader.stack.iter().find_map(|reading| match reading {
-            Reading::Single => Some('\''),
-            Reading::Double => Some('"'),
-            Reading::Backtick => Some('`'),
-            _ => None,
-        });
-        reader.out.open = quotes;
+    if read.here_document.is_none() && out.mistakes.is_empty() {
+        out.open = read.open;
     }
-    reader.out
+    out
 }
 
-fn starts_new_word(next: Option<&Piece>) -> bool {
-    match next {
-        None => true,
-        Some(Piece::Text(text)) => text.starts_with([' ', '\t', '\n', ';', '&', '|', ')', '<', '>']),
-        Some(_) => false,
+/// Whether a script ends in a `$` that no backslash escapes.
+fn ends_in_dollar(script: &str) -> bool {
+    let before = script.strip_suffix('$').map(|rest| rest.len() - rest.trim_end_matches('\\').len());
+    before.is_some_and(|backslashes| backslashes % 2 == 0)
+}
+
+/// Whether the shell sees the texts inside a block as data only.
+fn is_data(inner: &str, quoted: Quoted) -> bool {
+    match quoted {
+        Quoted::Single => !inner.contains('\''),
+        Quoted::Double => !inner.contains(['"', '$', '`', '\\']),
+        Quoted::Not => inner.chars().all(|c| c.is_alphanumeric() || "_-./:=@%+,".contains(c)),
     }
 }
 
-impl Reader {
-    fn reading(&self) -> Reading {
-        self.stack.last().copied().unwrap_or(Reading::Words)
-    }
-
-    fn command(&mut self) -> Option<&mut Command> {
-        self.commands.last_mut()
-    }
-
-    fn between_words(&self) -> bool {
-        self.reading() == Reading::Words && self.commands.last().is_some_and(|c| c.word.is_empty() && !c.has_value)
-    }
-
-    fn pop(&mut self) {
-        if self.stack.len() > 1 {
-            self.stack.pop();
+impl Holes {
+    fn commands(&mut self, commands: &[Command], refused: Option<&'static str>, again: bool) {
+        for command in commands {
+            let words: Vec<String> = command.words.iter().map(|word| text(word)).collect();
+            let computes = computes(&words);
+            self.moves_parameters |= command.defines || moves_parameters(&words);
+            for (at, word) in command.words.iter().enumerate() {
+                let before = words.get(..at);
+                let again = again || reads_code(before.unwrap_or_default());
+                self.word(word, Around { refused, again, before, computes });
+            }
+            for (_, word) in &command.redirects {
+                let again = again || reads_code(&words);
+                self.word(word, Around { refused, again, before: None, computes });
+            }
         }
     }
 
-    fn text(&mut self, text: &str) {
-        let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            let length = match self.reading() {
-                Reading::Words => self.in_words(rest, c),
-                Reading::Single => {
-                    if c == '\'' {
-                        self.pop();
-                    } else {
-                        self.letter(c);
+    fn word(&mut self, parts: &[Part], around: Around<'_>) {
+        let within = |message| Around { refused: around.refused.or(Some(message)), before: None, ..around };
+        let mut starts = true;
+        for part in parts {
+            match part {
+                Part::Hole { number, quoted, escaped } => {
+                    let hole = Hole {
+                        quoted: *quoted,
+                        refused: around
+                            .refused
+                            .or((*escaped && *quoted != Quoted::Single).then_some(BACKSLASH))
+                            .or(around.again.then_some(AGAIN)),
+                        is_program: starts && around.before.is_some_and(|words| words.iter().all(|w| precedes(w))),
+                        alone: parts.len() == 1,
+                        computes: around.computes,
+                    };
+                    if let Some(place) = self.all.get_mut(*number) {
+                        *place = hole;
                     }
-                    c.len_utf8()
                 }
-                Reading::Double => match c {
-                    '"' => {
-                        self.pop();
-                        1
-                    }
-                    _ => self.expansions(rest, c),
-                },
-                Reading::Comment => {
-                    if c == '\n' {
-                        self.pop();
-                        self.end_command();
-                    }
-                    c.len_utf8()
+                Part::Text(text, _) => starts &= text.is_empty(),
+                Part::Variable(name, _) => {
+                    self.moves_parameters |= is_positional(name);
+                    starts = false;
                 }
-                Reading::Backtick => match c {
-                    '`' => {
-                        self.pop();
-                        1
-                    }
-                    '\\' => escaped(rest),
-                    _ => c.len_utf8(),
-                },
-                Reading::Expansion => match c {
-                    '}' => {
-                        self.pop();
-                        1
-                    }
-                    '\'' => self.push(Reading::Single, 1),
-                    '"' => self.push(Reading::Double, 1),
-                    _ => self.expansions(rest, c),
-                },
-                Reading::Arithmetic(depth) => self.in_arithmetic(rest, c, depth),
-            };
-            let (done, left) = rest.split_at_checked(length).unwrap_or((rest, ""));
-            self.out.text.push_str(done);
-            rest = left;
-        }
-    }
-
-    fn push(&mut self, reading: Reading, length: usize) -> usize {
-        self.stack.push(reading);
-        if reading == Reading::Words {
-            self.commands.push(Command::default());
-        }
-        length
-    }
-
-    fn letter(&mut self, c: char) {
-        if let Some(command) = self.command() {
-            command.word.push(c);
-        }
-    }
-
-    /// `$`, backtick and backslash, which mean the same in words and in double quotes.
-    fn expansions(&mut self, rest: &str, c: char) -> usize {
-        let next = rest.get(1..).unwrap_or_default();
-        match c {
-            '\\' => {
-                let length = escaped(rest);
-                self.letter(rest.chars().nth(1).unwrap_or('\\'));
-                length
-            }
-            '`' => self.push(Reading::Backtick, 1),
-            '$' if next.starts_with("((") => self.push(Reading::Arithmetic(0), 3),
-            '$' if next.starts_with('(') => self.push(Reading::Words, 2),
-            '$' if next.starts_with('{') => {
-                self.moves_parameters |= next.get(1..).is_some_and(starts_with_positional);
-                self.push(Reading::Expansion, 2)
-            }
-            '$' => {
-                self.moves_parameters |= starts_with_positional(next);
-                self.letter('$');
-                1
-            }
-            c => {
-                self.letter(c);
-                c.len_utf8()
-            }
-        }
-    }
-
-    fn in_words(&mut self, rest: &str, c: char) -> usize {
-        match c {
-            '\'' => {
-                // An empty quoted word is a word.
-                self.push(Reading::Single, 1)
-            }
-            '"' => self.push(Reading::Double, 1),
-            ' ' | '\t' | '\r' => {
-                self.end_word();
-                1
-            }
-            '\n' | ';' | '&' | '|' => {
-                self.end_command();
-                1
-            }
-            '#' if self.between_words() => self.push(Reading::Comment, 1),
-            '(' if rest.starts_with("((") && self.starts_command() => self.push(Reading::Arithmetic(0), 2),
-            '(' => {
-                // `name()` defines a function.
-                let defines = self.commands.last().is_some_and(|c| !c.word.is_empty() || !c.words.is_empty());
-                self.moves_parameters |= defines;
-                self.push(Reading::Words, 1)
-            }
-            ')' => {
-                self.end_command();
-                if self.stack.len() > 1 {
-                    self.commands.pop();
-                    self.pop();
+                Part::Expansion { name, parts } => {
+                    self.moves_parameters |= is_positional(name);
+                    self.word(parts, within(EXPANSION));
+                    starts = false;
                 }
-                1
+                Part::Commands(from, commands) => {
+                    let backticks = (*from == Substitution::Backtick).then_some(BACKTICKS);
+                    self.commands(commands, around.refused.or(backticks), around.again);
+                }
+                Part::Arithmetic(inner) | Part::Subscript(_, inner) => self.word(inner, within(COMPUTED)),
+                Part::Indirect(_) | Part::Evaluated(_) => {}
             }
-            '<' if rest.starts_with("<<") => {
-                self.here_document |= !rest.starts_with("<<<");
-                self.end_word();
-                if rest.starts_with("<<<") { 3 } else { 2 }
-            }
-            '<' | '>' => {
-                self.end_word();
-                1
-            }
-            c => self.expansions(rest, c),
         }
     }
+}
 
-    /// Whether the next word would be the name of a program.
-    fn starts_command(&self) -> bool {
-        self.between_words() && self.commands.last().is_some_and(|c| c.words.iter().all(|w| is_keyword(w)))
-    }
-
-    fn in_arithmetic(&mut self, rest: &str, c: char, depth: u32) -> usize {
-        let set = |this: &mut Self, depth| {
-            if let Some(top) = this.stack.last_mut() {
-                *top = Reading::Arithmetic(depth);
-            }
-        };
-        match c {
-            '(' => set(self, depth + 1),
-            ')' if depth > 0 => set(self, depth - 1),
-            ')' if rest.starts_with("))") => {
-                self.pop();
-                return 2;
-            }
+/// A word as the ones who look for programs and options see it.
+fn text(word: &[Part]) -> String {
+    let mut all = String::new();
+    for part in word {
+        match part {
+            Part::Text(text, _) => all.push_str(text),
+            Part::Variable(name, _) => all.extend(["$", name]),
             _ => {}
         }
-        c.len_utf8()
     }
-
-    fn end_word(&mut self) {
-        if let Some(command) = self.commands.last_mut() {
-            let word = std::mem::take(&mut command.word);
-            if !word.is_empty() || std::mem::take(&mut command.has_value) {
-                command.words.push(word);
-            }
-            command.has_value = false;
-        }
-    }
-
-    fn end_command(&mut self) {
-        self.end_word();
-        if let Some(command) = self.commands.last_mut() {
-            let words = std::mem::take(&mut command.words);
-            let values = std::mem::take(&mut command.values);
-            if computes(&words) {
-                let message =
-                    "a placeholder cannot stand where a shell may compute with it, which reads its value as code";
-                self.out.mistakes.extend(values.into_iter().map(|range| Mistake { range, message }));
-            }
-            let mut words = words.iter().map(String::as_str).skip_while(|w| is_keyword(w) || is_assignment(w));
-            self.moves_parameters |= match words.next() {
-                Some("shift" | "function" | "getopts") => true,
-                Some("set") => sets_parameters(words),
-                _ => false,
-            };
-        }
-    }
-
-    /// Whether the shell sees the texts inside a block as data only.
-    fn block_is_data(&self, inner: &str) -> bool {
-        match self.reading() {
-            Reading::Single => !inner.contains('\''),
-            Reading::Double => !inner.contains(['"', '$', '`', '\\']),
-            _ => inner.chars().all(|c| c.is_alphanumeric() || "_-./:=@%+,".contains(c)),
-        }
-    }
-
-    fn value(&mut self, range: Range<usize>, may_vanish: bool) {
-        if let Some(message) = self.unsafe_here() {
-            self.out.mistakes.push(Mistake { range, message });
-            return;
-        }
-        if self.reading() == Reading::Comment {
-            return;
-        }
-        if self.is_program() {
-            self.out.program_from_data.get_or_insert(range.clone());
-        }
-        if let Some(command) = self.command() {
-            command.values.push(range.clone());
-        }
-        self.out.parameters.push(range);
-        let n = self.out.parameters.len();
-        let text = match self.reading() {
-            Reading::Single => format!("'\"${{{n}}}\"'"),
-            Reading::Double => format!("${{{n}}}"),
-            // A block that renders to nothing is no word, as it would be if it were written out.
-            _ if may_vanish => format!("${{{n}:+\"${{{n}}}\"}}"),
-            _ => format!("\"${{{n}}}\""),
-        };
-        self.out.text.push_str(&text);
-        if let Some(command) = self.command() {
-            command.has_value = true;
-        }
-    }
-
-    /// Whether the placeholder at hand is the name of the program.
-    fn is_program(&self) -> bool {
-        let Some(command) = self.commands.last() else { return false };
-        self.reading() != Reading::Comment
-            && command.word.is_empty()
-            && command.words.iter().all(|w| is_keyword(w) || is_assignment(w))
-    }
-
-    fn unsafe_here(&self) -> Option<&'static str> {
-        if self.reading() == Reading::Comment {
-            return None;
-        }
-        if self.here_document {
-            return Some("a placeholder cannot be in or after a here-document");
-        }
-        if self.stack.contains(&Reading::Backtick) {
-            return Some("a placeholder cannot stand inside backticks: write `$( )`");
-        }
-        if self.stack.iter().any(|r| matches!(r, Reading::Arithmetic(_))) {
-            return Some("a placeholder cannot stand in shell arithmetic, which reads its value as code");
-        }
-        if self.stack.contains(&Reading::Expansion) {
-            return Some("a placeholder cannot stand inside `${ }`");
-        }
-        let dangling = self.out.text.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1;
-        if dangling && self.reading() != Reading::Single {
-            return Some("a placeholder cannot follow a backslash");
-        }
-        if self.commands.iter().any(reads_code) {
-            return Some("a placeholder cannot stand in text that a shell reads as code again");
-        }
-        None
-    }
+    all
 }
 
-fn escaped(rest: &str) -> usize {
-    rest.chars().take(2).map(char::len_utf8).sum()
+/// Whether a word stands before the program of its command.
+fn precedes(word: &str) -> bool {
+    is_keyword(word) || assigned(word).is_some()
 }
 
-fn starts_with_positional(text: &str) -> bool {
-    text.starts_with(|c: char| matches!(c, '1'..='9' | '@' | '*' | '#'))
+fn is_positional(name: &str) -> bool {
+    matches!(name, "@" | "*" | "#") || name.starts_with(|c: char| matches!(c, '1'..='9'))
 }
 
-fn is_keyword(word: &str) -> bool {
-    matches!(word, "if" | "then" | "else" | "elif" | "do" | "while" | "until" | "!" | "{" | "time" | "exec" | "command")
+/// Whether a command gives the script other parameters.
+fn moves_parameters(words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str).skip_while(|w| precedes(w));
+    match words.next() {
+        Some("shift" | "function" | "getopts") => true,
+        Some("set") => sets_parameters(words),
+        _ => false,
+    }
 }
 
 /// `set -e` only switches something on; `set -- a` and `set a` give new parameters.
@@ -427,16 +261,10 @@ fn sets_parameters<'w>(mut arguments: impl Iterator<Item = &'w str>) -> bool {
     false
 }
 
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !word.starts_with('-')
-    })
-}
-
 /// Whether a command computes with its words, or reads them as names of variables with computed subscripts: bash, which
 /// may be the shell, runs the commands that it finds in them.
 fn computes(words: &[String]) -> bool {
-    let mut words = words.iter().map(String::as_str).skip_while(|w| is_keyword(w) || is_assignment(w));
+    let mut words = words.iter().map(String::as_str).skip_while(|w| precedes(w));
     let Some(program) = words.next() else { return false };
     let mut has = |what: &dyn Fn(&str) -> bool| words.any(what);
     match program {
@@ -451,12 +279,12 @@ fn computes(words: &[String]) -> bool {
 }
 
 /// `eval X`, `sh -c X`, `python -c X`, `ssh HOST X` and the like.
-fn reads_code(command: &Command) -> bool {
+fn reads_code(words: &[String]) -> bool {
     // Whether an interpreter was named and only its options followed.
     let mut interpreter = false;
     // Whether the word at hand is its code.
     let mut code = false;
-    for word in &command.words {
+    for word in words {
         let name = word.rsplit('/').next().unwrap_or(word);
         match name {
             "eval" | "ssh" | "trap" => return true,
@@ -479,11 +307,17 @@ fn reads_code(command: &Command) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Holed;
     use super::super::scan::pieces;
-    use super::script;
+    use super::Script;
+
+    fn script(command: &str) -> Script {
+        let pieces = pieces(command);
+        super::script(&pieces, &Holed::read(&pieces))
+    }
 
     fn made(command: &str) -> String {
-        let script = script(&pieces(command));
+        let script = script(command);
         match script.mistakes.first() {
             Some(mistake) => format!("! {}", mistake.message),
             None => script.text,
@@ -511,6 +345,9 @@ mod tests {
             ("[[ {{x}} == a ]] && cmd", "[[ \"${1}\" == a ]] && cmd"),
             ("(cmd {{x}})", "(cmd \"${1}\")"),
             ("declare n={{x}}", "declare n=\"${1}\""),
+            ("cmd \"costs ${{x}} or \\${{y}}\"", "cmd \"costs $\"\"${1} or \\$${2}\""),
+            ("diff <(cmd {{x}}) b", "diff <(cmd \"${1}\") b"),
+            ("cmd ${#NAME} {{x}}", "cmd ${#NAME} \"${1}\""),
         ];
         for (command, expected) in cases {
             assert_eq!(made(command), expected, "{command}");
@@ -526,6 +363,11 @@ mod tests {
             "/bin/bash -lc \"{{x}}\"",
             "sh +e -c {{x}}",
             "tcsh -c {{x}}",
+            "sh 2>log -c {{x}}",
+            "sh 2>&1 -c {{x}}",
+            "cmd $[ {{x}} + 1 ]",
+            "cmd $(( $1 + 1 )) {{x}}",
+            "cmd `ls $1` {{x}}",
             "python3 -c \"print('{{x}}')\"",
             "ssh host ls {{x}}",
             "echo $(( {{x}} + 1 ))",
@@ -567,9 +409,10 @@ mod tests {
 
     #[test]
     fn a_program_that_comes_from_data_is_noticed() {
-        assert!(script(&pieces("{{x}} -v")).program_from_data.is_some());
-        assert!(script(&pieces("A=b {{x}}")).program_from_data.is_some());
-        assert!(script(&pieces("cmd {{x}}")).program_from_data.is_none());
-        assert!(script(&pieces("cmd; {{x}}")).program_from_data.is_some());
+        assert!(script("{{x}} -v").program_from_data.is_some());
+        assert!(script("A=b {{x}}").program_from_data.is_some());
+        assert!(script("cmd {{x}}").program_from_data.is_none());
+        assert!(script("> {{x}} cmd").program_from_data.is_none());
+        assert!(script("cmd; {{x}}").program_from_data.is_some());
     }
 }

@@ -1,0 +1,528 @@
+//! From text to commands: one pass, with a level for each `$( )`.
+
+use crate::word::is_keyword;
+use crate::{Command, HOLE, Part, Quoted, Redirect, Script, Substitution, Word, written};
+
+/// Deeper than anybody nests them, commands in commands are not looked into.
+const DEEPEST: u32 = 40;
+
+/// A character of the text, and which hole it is.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    c: char,
+    hole: Option<usize>,
+}
+
+/// Reads a script. `holes`: where in the text a [`HOLE`] is one, in order.
+pub fn read(text: &str, holes: &[usize]) -> Script {
+    let mut rest = holes.iter().enumerate().peekable();
+    let units: Vec<Unit> = text
+        .char_indices()
+        .map(|(at, c)| {
+            let hole = rest.next_if(|(_, hole)| **hole == at && c == HOLE).map(|(number, _)| number);
+            Unit { c, hole }
+        })
+        .collect();
+    let mut script = Script::default();
+    let mut seen = 0;
+    let mut reader = Reader::new(&units, 0, &mut script, &mut seen);
+    let commands = reader.commands(false);
+    script.commands = commands;
+    script
+}
+
+/// What is read at one level of commands.
+#[derive(Default)]
+struct Level {
+    done: Vec<Command>,
+    command: Command,
+    word: Option<Word>,
+    /// What the word at hand is for, if it is no word of the command.
+    target: Option<Redirect>,
+    /// The word at hand ends a here-document, and whether values stand in that.
+    here: Option<bool>,
+    /// Open groups.
+    groups: u32,
+}
+
+struct Reader<'u, 's> {
+    units: &'u [Unit],
+    at: usize,
+    depth: u32,
+    level: Level,
+    /// Here-documents that start with the next line: their ends, and whether values stand in them.
+    waiting: Vec<(String, bool)>,
+    /// Where each `(` is closed, worked out when somebody asks.
+    closed: Option<Vec<Option<usize>>>,
+    script: &'s mut Script,
+    /// Holes so far.
+    seen: &'s mut usize,
+}
+
+/// What ends a text that the shell computes with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// `))`
+    Parentheses,
+    /// `]`
+    Bracket,
+    /// `}`, which is left to be read.
+    Brace,
+    /// Nothing.
+    Text,
+}
+
+impl<'u, 's> Reader<'u, 's> {
+    fn new(units: &'u [Unit], depth: u32, script: &'s mut Script, seen: &'s mut usize) -> Self {
+        let (level, waiting) = (Level::default(), Vec::new());
+        Reader { units, at: 0, depth, level, waiting, closed: None, script, seen }
+    }
+
+    /// Reads other units than these, with the same findings.
+    fn aside<T>(&mut self, units: &[Unit], read: impl FnOnce(&mut Reader<'_, '_>) -> T) -> Option<T> {
+        (self.depth < DEEPEST).then(|| read(&mut Reader::new(units, self.depth + 1, self.script, self.seen)))
+    }
+
+    fn next(&mut self) -> Option<Unit> {
+        let unit = self.units.get(self.at).copied()?;
+        self.at += 1;
+        if let Some(number) = unit.hole {
+            *self.seen = (*self.seen).max(number + 1);
+        }
+        Some(unit)
+    }
+
+    /// The next character; none: the end, or a hole.
+    fn peek(&self) -> Option<char> {
+        self.units.get(self.at).filter(|u| u.hole.is_none()).map(|u| u.c)
+    }
+
+    fn next_if(&mut self, want: impl FnOnce(char) -> bool) -> Option<char> {
+        let c = self.peek().filter(|c| want(*c))?;
+        self.at += 1;
+        Some(c)
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        self.next_if(|next| next == c).is_some()
+    }
+
+    /// One level down: what `read` makes of it. Too deep, everything that follows stays unread.
+    fn deeper<T: Default>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        if self.depth >= DEEPEST {
+            self.script.unread.get_or_insert(*self.seen);
+            self.at = self.units.len();
+            return T::default();
+        }
+        self.depth += 1;
+        let made = read(self);
+        self.depth -= 1;
+        made
+    }
+
+    /// Commands up to the `)` that closes them, or to the end.
+    fn commands(&mut self, closes: bool) -> Vec<Command> {
+        let outer = std::mem::take(&mut self.level);
+        while let Some(unit) = self.next() {
+            match unit.c {
+                _ if unit.hole.is_some() => self.letter(unit, Quoted::Not),
+                ' ' | '\t' | '\r' => self.end_word(),
+                '\n' => {
+                    self.end_command(false);
+                    self.here_documents();
+                }
+                '\'' => self.single(),
+                '"' => self.double(),
+                ')' if closes && self.level.groups == 0 => break,
+                '#' if self.level.word.is_none() => self.comment(),
+                ';' | '&' | '|' | '(' | ')' | '<' | '>' => {
+                    self.script.compound = true;
+                    self.operator(unit.c);
+                }
+                _ => self.letter(unit, Quoted::Not),
+            }
+        }
+        self.end_command(false);
+        std::mem::replace(&mut self.level, outer).done
+    }
+
+    fn operator(&mut self, c: char) {
+        match c {
+            '(' if self.starts_command() && self.computes(self.at) => {
+                self.at += 1;
+                let word = self.deeper(|r| r.arithmetic(End::Parentheses));
+                let name = vec![Part::Text("let".to_owned(), Quoted::Not)];
+                self.level.command.words = vec![name, vec![Part::Arithmetic(word)]];
+            }
+            '(' => {
+                self.end_word();
+                self.level.command.defines = !self.level.command.words.is_empty();
+                self.level.groups += 1;
+                self.end_command(false);
+            }
+            ')' => {
+                self.end_command(false);
+                self.level.groups = self.level.groups.saturating_sub(1);
+            }
+            '|' => {
+                let or = self.eat('|');
+                self.eat('&');
+                self.end_command(!or);
+            }
+            '&' if self.peek() == Some('>') => {}
+            '<' | '>' => self.redirect(c),
+            _ => self.end_command(false),
+        }
+    }
+
+    fn comment(&mut self) {
+        self.script.compound = true;
+        while let Some(unit) = self.units.get(self.at).filter(|u| u.c != '\n') {
+            self.script.comments.extend(unit.hole);
+            self.next();
+        }
+    }
+
+    fn push(&mut self, part: Part) {
+        let word = self.level.word.get_or_insert_default();
+        match (word.last_mut(), part) {
+            (Some(Part::Text(text, quoted)), Part::Text(more, same)) if *quoted == same => text.push_str(&more),
+            (_, part) => word.push(part),
+        }
+    }
+
+    fn text(&mut self, text: impl Into<String>, quoted: Quoted) {
+        self.push(Part::Text(text.into(), quoted));
+    }
+
+    /// A word of its own, made of what `read` pushes.
+    fn word(&mut self, read: impl FnOnce(&mut Self)) -> Word {
+        let outer = self.level.word.take();
+        read(self);
+        std::mem::replace(&mut self.level.word, outer).unwrap_or_default()
+    }
+
+    fn hole(&mut self, unit: Unit, quoted: Quoted, escaped: bool) -> bool {
+        let hole = unit.hole.map(|number| Part::Hole { number, quoted, escaped });
+        hole.map(|part| self.push(part)).is_some()
+    }
+
+    fn single(&mut self) {
+        self.text("", Quoted::Single);
+        loop {
+            match self.next() {
+                Some(unit) if self.hole(unit, Quoted::Single, false) => {}
+                Some(Unit { c: '\'', .. }) => return,
+                Some(unit) => self.text(unit.c, Quoted::Single),
+                None => return self.script.open = Some('\''),
+            }
+        }
+    }
+
+    fn double(&mut self) {
+        self.text("", Quoted::Double);
+        loop {
+            match self.next() {
+                Some(unit) if unit.hole.is_none() && unit.c == '"' => return,
+                Some(unit) => self.letter(unit, Quoted::Double),
+                None => return self.script.open = Some('"'),
+            }
+        }
+    }
+
+    /// What means the same in words and in double quotes.
+    fn letter(&mut self, unit: Unit, quoted: Quoted) {
+        match unit.c {
+            _ if self.hole(unit, quoted, false) => {}
+            '\\' => match self.next() {
+                Some(unit) if self.hole(unit, quoted, true) => {}
+                Some(Unit { c: '\n', .. }) | None => {}
+                Some(Unit { c, .. }) => {
+                    let kept = quoted == Quoted::Double && !matches!(c, '"' | '\\' | '$' | '`');
+                    self.text(if kept { format!("\\{c}") } else { c.into() }, quoted);
+                }
+            },
+            '`' => self.backtick(),
+            '$' => self.dollar(quoted),
+            c => self.text(c, quoted),
+        }
+    }
+
+    /// Its quotes are those of a script of its own.
+    fn backtick(&mut self) {
+        let mut inner = Vec::new();
+        loop {
+            match self.next() {
+                Some(Unit { c: '`', hole: None }) => break,
+                Some(Unit { c: '\\', .. }) => {
+                    let escaped = self.next_if(|c| matches!(c, '`' | '\\' | '$'));
+                    inner.push(Unit { c: escaped.unwrap_or('\\'), hole: None });
+                }
+                Some(unit) => inner.push(unit),
+                None => {
+                    self.script.open = Some('`');
+                    break;
+                }
+            }
+        }
+        let open = self.script.open;
+        let commands = self.aside(&inner, |r| r.commands(false)).unwrap_or_default();
+        self.script.open = open;
+        self.push(Part::Commands(Substitution::Backtick, commands));
+    }
+
+    fn dollar(&mut self, quoted: Quoted) {
+        match self.peek() {
+            Some('(') => {
+                self.at += 1;
+                let part = if self.computes(self.at) {
+                    self.at += 1;
+                    Part::Arithmetic(self.deeper(|r| r.arithmetic(End::Parentheses)))
+                } else {
+                    Part::Commands(Substitution::Dollar, self.deeper(|r| r.commands(true)))
+                };
+                self.push(part);
+            }
+            Some('{') => {
+                self.at += 1;
+                if let Some(part) = self.deeper(|r| Some(r.expansion(quoted))) {
+                    self.push(part);
+                }
+            }
+            // Old arithmetic of bash.
+            Some('[') => {
+                self.at += 1;
+                let word = self.deeper(|r| r.arithmetic(End::Bracket));
+                self.push(Part::Arithmetic(word));
+            }
+            Some(c) if c.is_ascii_digit() || matches!(c, '@' | '*' | '#' | '?' | '$' | '!' | '-') => {
+                self.at += 1;
+                self.push(Part::Variable(c.into(), quoted));
+            }
+            _ => match self.name() {
+                name if name.is_empty() => self.text("$", quoted),
+                name => self.push(Part::Variable(name, quoted)),
+            },
+        }
+    }
+
+    fn name(&mut self) -> String {
+        std::iter::from_fn(|| self.next_if(|c| c.is_ascii_alphanumeric() || c == '_')).collect()
+    }
+
+    /// What stands in `${ }`.
+    fn expansion(&mut self, quoted: Quoted) -> Part {
+        let indirect = self.eat('!');
+        let length = self.units.get(self.at + 1).is_some_and(|u| u.c != '}') && self.eat('#');
+        let name = match self.next_if(|c| matches!(c, '@' | '*' | '#' | '?')) {
+            Some(c) => c.into(),
+            None => self.name(),
+        };
+        let mut parts = Word::new();
+        let mut lists_keys = matches!(self.peek(), Some('@' | '*'));
+        if self.eat('[') {
+            let subscript = self.arithmetic(End::Bracket);
+            if matches!(written(&subscript).as_deref(), Some("@" | "*")) {
+                lists_keys = true;
+            } else {
+                parts.push(Part::Subscript(name.clone(), subscript));
+            }
+        }
+        let colon = self.eat(':');
+        let operator = self.next_if(|c| matches!(c, '+' | '-' | '=' | '?') || !colon && c != '}');
+        let rest = match operator {
+            None if colon => vec![Part::Arithmetic(self.arithmetic(End::Brace))],
+            _ => self.word(|r| r.inside(quoted)),
+        };
+        self.eat('}');
+        if indirect {
+            // The value is a name, which may have a subscript.
+            parts.extend((!lists_keys && !name.is_empty()).then(|| Part::Indirect(name.clone())));
+            // What stands behind matters only where something is put into it.
+            parts.extend(rest.into_iter().filter(|part| matches!(part, Part::Hole { .. })));
+            return Part::Expansion { name, parts };
+        }
+        if operator == Some('@') && written(&rest).as_deref() == Some("P") {
+            parts.push(Part::Evaluated(name.clone()));
+            return Part::Expansion { name, parts };
+        }
+        // `${1:+"${1}"}` is what stands inside, if anything.
+        if operator != Some('+') && !name.is_empty() && !length {
+            parts.push(Part::Variable(name.clone(), quoted));
+        }
+        match operator {
+            None if !colon && matches!(parts.as_slice(), [Part::Variable(..)]) => return Part::Variable(name, quoted),
+            Some('+' | '-' | '=' | '?') => parts.extend(rest),
+            // A pattern is not what becomes of it.
+            _ => parts.extend(rest.into_iter().filter(|part| !matches!(part, Part::Text(..)))),
+        }
+        Part::Expansion { name, parts }
+    }
+
+    /// The word behind the operator of `${ }`, up to its end.
+    fn inside(&mut self, quoted: Quoted) {
+        while self.peek() != Some('}')
+            && let Some(unit) = self.next()
+        {
+            match unit.c {
+                '\'' if unit.hole.is_none() && quoted == Quoted::Not => self.single(),
+                '"' if unit.hole.is_none() => self.double(),
+                _ => self.letter(unit, quoted),
+            }
+        }
+    }
+
+    /// Whether a command would begin with the next word.
+    fn starts_command(&self) -> bool {
+        let keyword = |word: &Word| written(word).is_some_and(|word| is_keyword(&word));
+        self.level.word.is_none() && self.level.command.words.iter().all(keyword)
+    }
+
+    /// Whether the `(` at a place, behind another one, opens arithmetic: it is closed by `))`, or by nothing.
+    fn computes(&mut self, second: usize) -> bool {
+        let is_open = |u: &Unit| u.c == '(' && u.hole.is_none();
+        if !self.units.get(second).is_some_and(is_open) {
+            return false;
+        }
+        let units = self.units;
+        let closed = self.closed.get_or_insert_with(|| closings(units));
+        let close = |at: usize| closed.get(at).copied().flatten();
+        match (close(second), second.checked_sub(1).and_then(close)) {
+            (Some(inner), Some(outer)) => inner + 1 == outer,
+            _ => true,
+        }
+    }
+
+    /// A text that the shell computes with: quotes mean nothing in it.
+    fn arithmetic(&mut self, end: End) -> Word {
+        let (open, close) = match end {
+            End::Parentheses => ('(', ')'),
+            End::Bracket => ('[', ']'),
+            End::Brace | End::Text => ('{', '}'),
+        };
+        self.word(|r| {
+            let mut depth = 0;
+            loop {
+                let next = r.peek();
+                if end == End::Brace && next == Some(close) {
+                    return;
+                }
+                let Some(unit) = r.next() else { return };
+                let c = if unit.hole.is_some() { HOLE } else { unit.c };
+                if c == close && depth == 0 && end != End::Text {
+                    r.next_if(|c| end == End::Parentheses && c == close);
+                    return;
+                }
+                if c == open {
+                    depth += 1;
+                } else if c == close && depth > 0 {
+                    depth -= 1;
+                }
+                if c != '"' || end == End::Text {
+                    r.letter(unit, Quoted::Double);
+                }
+            }
+        })
+    }
+
+    fn redirect(&mut self, c: char) {
+        // `2>` is about that file descriptor.
+        let number = self.level.word.as_ref().and_then(written);
+        let number = number.filter(|w| !w.is_empty() && w.chars().all(|c| c.is_ascii_digit()));
+        if number.is_some() {
+            self.level.word = None;
+        }
+        self.end_word();
+        if self.eat('(') {
+            let commands = self.deeper(|r| r.commands(true));
+            return self.push(Part::Commands(Substitution::Process, commands));
+        }
+        self.level.target = Some(if c == '>' {
+            self.next_if(|c| matches!(c, '>' | '|' | '&'));
+            if number.as_deref() == Some("2") { Redirect::Errors } else { Redirect::Write }
+        } else if self.eat('<') {
+            if !self.eat('<') {
+                self.eat('-');
+                while self.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+                self.level.here = Some(!matches!(self.peek(), Some('\'' | '"' | '\\')));
+                self.script.here_document.get_or_insert(*self.seen);
+            }
+            Redirect::Text
+        } else {
+            Redirect::Read
+        });
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.level.word.take() else { return };
+        if let Some(values) = self.level.here.take() {
+            self.level.target = None;
+            self.waiting.push((written(&word).unwrap_or_default(), values));
+        } else if let Some(target) = self.level.target.take() {
+            self.level.command.redirects.push((target, word));
+        } else {
+            self.level.command.words.push(word);
+        }
+    }
+
+    fn end_command(&mut self, piped: bool) {
+        self.end_word();
+        let mut command = std::mem::take(&mut self.level.command);
+        command.piped = piped;
+        let closes = match command.words.as_slice() {
+            [] => command.redirects.is_empty(),
+            [word] => matches!(written(word).as_deref(), Some("}" | "fi" | "done" | "esac")),
+            _ => false,
+        };
+        // What a group prints, its last command prints.
+        match self.level.done.last_mut() {
+            Some(last) if closes => {
+                last.piped |= piped;
+                last.redirects.append(&mut command.redirects);
+            }
+            _ if closes => {}
+            _ => self.level.done.push(command),
+        }
+    }
+
+    fn here_documents(&mut self) {
+        for (end, values) in std::mem::take(&mut self.waiting) {
+            let mut body: Vec<Unit> = Vec::new();
+            while self.at < self.units.len() {
+                let line: Vec<Unit> = std::iter::from_fn(|| self.next().filter(|u| u.c != '\n')).collect();
+                let text: String = line.iter().map(|u| u.c).collect();
+                if text.trim_start_matches('\t') == end {
+                    break;
+                }
+                body.extend(line);
+                body.push(Unit { c: '\n', hole: None });
+            }
+            let word = if values {
+                self.aside(&body, |r| r.arithmetic(End::Text)).unwrap_or_default()
+            } else {
+                vec![Part::Text(body.iter().map(|u| u.c).collect(), Quoted::Single)]
+            };
+            if let Some(command) = self.level.done.last_mut() {
+                command.redirects.push((Redirect::Text, word));
+            }
+        }
+    }
+}
+
+/// Where each `(` is closed; quotes are not looked at.
+fn closings(units: &[Unit]) -> Vec<Option<usize>> {
+    let mut closed = vec![None; units.len()];
+    let mut open = Vec::new();
+    for (at, unit) in units.iter().enumerate().filter(|(_, u)| u.hole.is_none()) {
+        match unit.c {
+            '(' => open.push(at),
+            ')' => {
+                if let Some(place) = open.pop().and_then(|at: usize| closed.get_mut(at)) {
+                    *place = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    closed
+}

@@ -1,0 +1,38 @@
+//! What can be told of a word by itself.
+
+use crate::{Part, Word};
+
+/// The text of a word that is written out.
+pub fn written(word: &Word) -> Option<String> {
+    word.iter().map(|part| if let Part::Text(text, _) = part { Some(text.as_str()) } else { None }).collect()
+}
+
+/// Whether a word before a program is no program, but part of the shell.
+pub fn is_keyword(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "then"
+            | "else"
+            | "elif"
+            | "do"
+            | "while"
+            | "until"
+            | "!"
+            | "{"
+            | "time"
+            | "exec"
+            | "command"
+            | "builtin"
+    )
+}
+
+/// Whether a text can be the name of a variable.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The variable that a word sets: `NAME=...`, `NAME+=...`.
+pub fn assigned(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('=')?;
+    Some(name.strip_suffix('+').unwrap_or(name)).filter(|name| is_name(name))
+}
