@@ -58,7 +58,7 @@ pub fn markdown() -> String {
     for rule in in_order() {
         let found = match rule.run {
             Run::Load => "loading",
-            Run::Program(_) | Run::Tree(_) => "checking",
+            Run::Program(_) | Run::Declared(_) | Run::Whole(_) | Run::Tree(_) => "checking",
         };
         let strict = rule.strict.map_or("", |s| level(Some(s)));
         let _ = writeln!(

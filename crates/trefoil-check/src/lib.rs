@@ -24,7 +24,7 @@ pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::Node;
-use trefoil_syntax::{Diagnostic, FileId};
+use trefoil_syntax::{Diagnostic, FileId, Location};
 
 /// Rules of loading after which nothing more is to be said about a name.
 const NAMES: [&str; 5] = ["unresolved-name", "unordered-read", "wrong-type", "unknown-value", "working-dot-node-id"];
@@ -45,21 +45,26 @@ pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
-    check_for(program, facts, limits, &|_| true)
+    check_for(program, facts, &[], limits, &|_| true)
 }
 
 /// What the rules that are wanted have to say about a program: whoever shows none of a rule's findings need not pay for them.
-pub fn check_for(program: &Program, facts: &Facts, limits: &Limits, wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
-    let model = Model::new(program, facts);
+/// `mistakes`: the places of what could not be read of it, if it is looked at although it cannot be run.
+pub fn check_for(
+    program: &Program,
+    facts: &Facts,
+    mistakes: &[Location],
+    limits: &Limits,
+    wanted: &dyn Fn(&Rule) -> bool,
+) -> Vec<Diagnostic> {
+    let model = Model::new(program, facts, mistakes);
     let mut found = Vec::new();
-    let own = RULES.iter().filter_map(|rule| match rule.run {
-        Run::Program(run) => Some((*rule, run)),
-        Run::Load | Run::Tree(_) => None,
-    });
+    let own = RULES.iter().map(|rule| (*rule, rule.run));
     let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
     for (rule, run) in own.chain(beyond).filter(|(rule, _)| wanted(rule)) {
-        let mut cx = Context { model: &model, limits, rule, found: Vec::new() };
-        run(&mut cx);
+        let (Run::Program(look) | Run::Declared(look) | Run::Whole(look)) = run else { continue };
+        let mut cx = Context { model: &model, limits, rule, run, found: Vec::new() };
+        look(&mut cx);
         found.append(&mut cx.found);
     }
     found

@@ -29,11 +29,18 @@ pub struct Rule {
 pub enum Run {
     /// Reading and lowering.
     Load,
-    /// This crate, in a program that loads.
-    Program(fn(&mut Context<'_>)),
+    /// This crate, in a program: what it says rests on nothing but what it names and what that reads.
+    Program(Look),
+    /// The same; what it says rests on all of what is declared around the place: that a state has no other transition.
+    Declared(Look),
+    /// The same; what it says rests on the whole program: that nothing in it reads a value.
+    Whole(Look),
     /// This crate, in the text of a manifest, whether or not it loads.
     Tree(fn(&mut TreeContext<'_>)),
 }
+
+/// How a rule looks at a program.
+pub type Look = fn(&mut Context<'_>);
 
 /// What rules are about, in the order of the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,6 +75,7 @@ pub struct Context<'c> {
     /// What the operator allows.
     pub limits: &'c Limits,
     pub(crate) rule: &'static Rule,
+    pub(crate) run: Run,
     pub(crate) found: Vec<Diagnostic>,
 }
 
@@ -76,9 +84,19 @@ impl Context<'_> {
     pub fn finding(&self, at: Location, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(self.rule.name, self.rule.level.unwrap_or(Severity::Warning), at, message)
     }
-    /// Reports.
+    /// Reports, unless what could not be read may be what the finding says is missing.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        self.found.push(diagnostic);
+        let gaps = self.model.gaps();
+        let doubtful = match self.run {
+            Run::Whole(_) => !gaps.are_none(),
+            Run::Declared(_) => {
+                diagnostic.file.zip(diagnostic.span).is_some_and(|(f, s)| gaps.touch(Location::new(f, s)))
+            }
+            Run::Program(_) | Run::Load | Run::Tree(_) => false,
+        };
+        if !doubtful {
+            self.found.push(diagnostic);
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, Source, Text, types};
 use trefoil_syntax::{FileId, Location, Span, yaml};
-use trefoil_template::{Broken, Condition, Missing, Origin, Policy, Reference, Segment, Start, Template, Value};
+use trefoil_template::{
+    Binding, Broken, Condition, Missing, Origin, Policy, Reference, Segment, Start, Template, Value,
+};
 
 use crate::build::{self, Sources};
 use crate::names::{Bound, Entry, Place, Use, bind, is_there};
@@ -176,19 +178,39 @@ impl BoundText {
     }
 
     fn spans(&self) -> Vec<Span> {
-        self.uses.iter().map(|u| u.at.span).collect()
+        let unknown = matches!(self.content, Content::Broken { .. }).then_some(self.at.span);
+        self.uses.iter().map(|u| u.at.span).chain(unknown).collect()
     }
 
-    /// As a program holds it. None: it has mistakes.
+    /// The bindings of a text with mistakes, in the order of its references: the last one is what could not be read.
+    fn bindings(&self) -> (Vec<Source>, impl FnMut(&Reference) -> Binding) {
+        let mut sources = self.sources.clone();
+        let unknown = (Source::Missing(Missing::Key(0)), 0);
+        let found = self.uses.iter().map(|used| (used.bound.source.clone(), used.bound.skip));
+        let all: Vec<Binding> = found.chain([unknown]).map(|found| sources.bind(found)).collect();
+        let mut all = all.into_iter();
+        (sources.0, move |_: &Reference| all.next().unwrap_or_default())
+    }
+
+    /// As a program holds it; with mistakes, as one holds it that is looked at and never run. None: it is a condition.
     pub fn text(&self) -> Option<Text> {
-        let template = self.as_template()?;
+        let (template, sources) = match &self.content {
+            Content::Template(template) => (template.clone(), self.sources.0.clone()),
+            Content::Broken { broken, condition: false } => {
+                let mut template = Template::unknown(broken, self.policy);
+                let (sources, next) = self.bindings();
+                template.bind(next);
+                (template, sources)
+            }
+            Content::Condition(_) | Content::Broken { .. } => return None,
+        };
         Some(Text {
-            template: template.clone(),
-            sources: self.sources.0.clone(),
+            sources,
             origin: self.at,
             spans: self.spans(),
             locals: template.locals().iter().map(|l| self.source.source(l.span.clone())).collect(),
             literals: template.literals().map(|l| self.source.source(l)).collect(),
+            template,
         })
     }
 
@@ -232,15 +254,19 @@ impl BoundText {
         found
     }
 
-    /// As a condition of a program. None: it has mistakes.
+    /// As a condition of a program, like [`BoundText::text`]. None: it is a template.
     pub fn cond(&self) -> Option<Cond> {
-        Some(Cond {
-            condition: self.as_condition()?.clone(),
-            sources: self.sources.0.clone(),
-            origin: self.at,
-            text: self.source.value.clone(),
-            spans: self.spans(),
-        })
+        let (condition, sources) = match &self.content {
+            Content::Condition(condition) => (condition.clone(), self.sources.0.clone()),
+            Content::Broken { broken, condition: true } => {
+                let mut condition = Condition::unknown(broken, self.policy);
+                let (sources, next) = self.bindings();
+                condition.bind(next);
+                (condition, sources)
+            }
+            Content::Template(_) | Content::Broken { .. } => return None,
+        };
+        Some(Cond { condition, sources, origin: self.at, text: self.source.value.clone(), spans: self.spans() })
     }
 
     /// What a model is sent. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.

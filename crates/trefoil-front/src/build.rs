@@ -100,7 +100,7 @@ pub fn as_typed(text: Text) -> Expr {
 }
 
 /// The table of sources of one template, each once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Sources(pub Vec<Source>);
 
 impl Sources {

@@ -44,6 +44,10 @@ impl Reference {
     pub fn guarded(path: Vec<Segment>, span: Range<u32>, binding: Binding) -> Self {
         Self { path, span, guarded: true, denied: false, asked: Vec::new(), operand: false, default: None, binding }
     }
+    /// One that could not be read.
+    pub(crate) fn unknown() -> Self {
+        Self::guarded(Vec::new(), 0..0, Binding::default())
+    }
     /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
     pub fn beside(&self) -> bool {
         let root = |path: &[Segment]| path.first().map(|s| s.name.clone());

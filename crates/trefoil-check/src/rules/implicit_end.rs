@@ -10,7 +10,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Info),
     strict: None,
     page: include_str!("implicit_end.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 fn run(cx: &mut Context<'_>) {

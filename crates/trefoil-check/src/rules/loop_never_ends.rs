@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Warning),
     strict: Some(Severity::Error),
     page: include_str!("loop_never_ends.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 fn run(cx: &mut Context<'_>) {

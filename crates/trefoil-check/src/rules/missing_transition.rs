@@ -11,7 +11,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Warning),
     strict: Some(Severity::Error),
     page: include_str!("missing_transition.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 fn run(cx: &mut Context<'_>) {

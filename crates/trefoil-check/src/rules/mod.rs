@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 use trefoil_syntax::hash::HashMap;
 
+use crate::rule::Rule;
 pub(crate) use crate::rule::Run;
-use crate::rule::{Context, Rule};
 
 mod credential;
 mod load;
@@ -58,22 +58,19 @@ mod secret_in_prompt;
 mod shadowed_name;
 mod write_conflict;
 
-/// How a rule looks.
-type Look = fn(&mut Context<'_>);
-
 /// Rules of loading that look on in the program: where lowering does not see far enough. What loading has said already is
 /// taken out by [`crate::unsaid`].
-pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
-    ("maybe-undefined", maybe_undefined::run),
-    ("unknown-property", members::unknown_property),
-    ("unknown-property", members::of_items),
-    ("property-of-text", members::property_of_text),
-    ("never-true", never_true::run),
-    ("no-effect", denied::run),
-    ("never-true", always_there::run),
-    ("secret-in-prompt", secret_in_prompt::run),
-    ("shadowed-name", shadowed_name::run),
-    ("write-conflict", write_conflict::run),
+pub(crate) static BEYOND_LOADING: &[(&str, Run)] = &[
+    ("maybe-undefined", Run::Program(maybe_undefined::run)),
+    ("unknown-property", Run::Program(members::unknown_property)),
+    ("unknown-property", Run::Program(members::of_items)),
+    ("property-of-text", Run::Program(members::property_of_text)),
+    ("never-true", Run::Program(never_true::run)),
+    ("no-effect", Run::Program(denied::run)),
+    ("never-true", Run::Program(always_there::run)),
+    ("secret-in-prompt", Run::Program(secret_in_prompt::run)),
+    ("shadowed-name", Run::Program(shadowed_name::run)),
+    ("write-conflict", Run::Whole(write_conflict::run)),
 ];
 
 /// Every rule, those of loading first.

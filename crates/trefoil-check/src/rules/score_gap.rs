@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Warning),
     strict: Some(Severity::Error),
     page: include_str!("score_gap.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 fn run(cx: &mut Context<'_>) {

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Info),
     strict: Some(Severity::Warning),
     page: include_str!("score_overlap.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 fn run(cx: &mut Context<'_>) {

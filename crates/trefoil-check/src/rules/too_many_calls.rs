@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Warning),
     strict: Some(Severity::Error),
     page: include_str!("too_many_calls.md"),
-    run: Run::Program(run),
+    run: Run::Whole(run),
 };
 
 fn run(cx: &mut Context<'_>) {

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Info),
     strict: Some(Severity::Warning),
     page: include_str!("unconnected_node.md"),
-    run: Run::Program(run),
+    run: Run::Whole(run),
 };
 
 fn run(cx: &mut Context<'_>) {

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Info),
     strict: None,
     page: include_str!("unenforceable_schema.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 /// Keywords that no provider's structured output enforces.

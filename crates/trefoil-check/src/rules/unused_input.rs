@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Warning),
     strict: Some(Severity::Error),
     page: include_str!("unused_input.md"),
-    run: Run::Program(run),
+    run: Run::Whole(run),
 };
 
 fn run(cx: &mut Context<'_>) {

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Info),
     strict: Some(Severity::Warning),
     page: include_str!("unused_output.md"),
-    run: Run::Program(run),
+    run: Run::Whole(run),
 };
 
 fn run(cx: &mut Context<'_>) {

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     level: Some(Severity::Info),
     strict: Some(Severity::Warning),
     page: include_str!("volatile_prefix.md"),
-    run: Run::Program(run),
+    run: Run::Declared(run),
 };
 
 /// Providers reuse prefixes from about this many tokens on.

@@ -181,12 +181,12 @@ impl Cases {
         let mut constant = Vec::new();
         condition.bind(|reference| {
             let source = cond.sources.get(reference.binding.source as usize);
-            constant.push(source.is_some_and(|s| matches!(s, Source::Const(_))));
+            constant.push(source.is_some_and(|s| matches!(s, Source::Const(_) | Source::Missing(_))));
             let at = self.value(reference, source);
             read.push(at);
             Binding { source: at as u32, skip: reference.path.len() as u16 }
         });
-        // A value known at load would be tried as if it were not.
+        // A value known at load, or known not to be there, would be tried as if it were not.
         let open = constant.contains(&true);
         let mut reading = Reading { cases: self, read: &read, open };
         reading.truth(condition.expression());

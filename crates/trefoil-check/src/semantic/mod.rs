@@ -9,6 +9,7 @@ pub mod cost;
 mod defined;
 mod exclusive;
 pub mod flow;
+mod gaps;
 pub mod locals;
 mod reads;
 pub mod rendered;
@@ -24,10 +25,12 @@ mod writers;
 use std::cell::OnceCell;
 
 use trefoil_ir::{Facts, FlowId, Program, StateMachine, StepId, StepKind, walk};
+use trefoil_syntax::Location;
 
 use compare::Compared;
 use cost::Costs;
 use flow::Reach;
+use gaps::Gaps;
 pub use reads::{Defined, Read, Why};
 use states::Exits;
 use taint::Taint;
@@ -39,6 +42,8 @@ pub struct Model<'p> {
     pub program: &'p Program,
     /// What lowering learned about names.
     pub facts: &'p Facts,
+    mistakes: &'p [Location],
+    gaps: OnceCell<Gaps>,
     reach: OnceCell<Reach>,
     taint: OnceCell<Taint>,
     types: OnceCell<Types<'p>>,
@@ -49,11 +54,13 @@ pub struct Model<'p> {
 }
 
 impl<'p> Model<'p> {
-    /// Works out nothing yet.
-    pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
+    /// Works out nothing yet. `mistakes`: the places of what could not be read of it.
+    pub fn new(program: &'p Program, facts: &'p Facts, mistakes: &'p [Location]) -> Self {
         Self {
             program,
             facts,
+            mistakes,
+            gaps: OnceCell::new(),
             reach: OnceCell::new(),
             taint: OnceCell::new(),
             types: OnceCell::new(),
@@ -62,6 +69,10 @@ impl<'p> Model<'p> {
             steps: OnceCell::new(),
             reachable: OnceCell::new(),
         }
+    }
+    /// What could not be read.
+    pub fn gaps(&self) -> &Gaps {
+        self.gaps.get_or_init(|| Gaps::of(self.facts, self.mistakes))
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {

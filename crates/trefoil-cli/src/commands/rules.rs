@@ -38,7 +38,7 @@ fn as_json(rule: &'static Rule) -> serde_json::Value {
         "group": rule.group.name(),
         "level": level(rule.level),
         "strict_level": level(rule.strict.or(rule.level)),
-        "found_by": match rule.run { Run::Load => "loading", Run::Program(_) | Run::Tree(_) => "checking" },
+        "found_by": match rule.run { Run::Load => "loading", _ => "checking" },
         "summary": rule.summary().replace('\n', " "),
     })
 }

@@ -65,6 +65,15 @@ impl Condition {
         Condition { expression: Arc::new(expression), references, policy }
     }
 
+    /// What stands for a condition with mistakes in a program that is looked at and never run: it reads what could be read
+    /// of it, and whether it holds is up to its last reference, which nobody knows.
+    pub fn unknown(broken: &Broken, policy: &Policy) -> Condition {
+        let mut references = broken.references.clone();
+        let expression = Expression::Reference(references.len() as u32);
+        references.push(Reference::unknown());
+        Self::from_parts(expression, references, *policy)
+    }
+
     /// A part of this one by itself: the same references, bound as they are here.
     #[must_use]
     pub fn with(&self, expression: Expression) -> Condition {

@@ -97,6 +97,19 @@ impl Template {
         &self.program
     }
 
+    /// What stands for a text with mistakes in a program that is looked at and never run: it prints what could be read of
+    /// it, and something that nobody knows (its last reference).
+    pub fn unknown(broken: &Broken, policy: &Policy) -> Template {
+        let mut references = broken.references.clone();
+        references.push(Reference::unknown());
+        let print = |i| Op::Print { operand: program::Operand::Reference(i), json: false };
+        let ops: Vec<Op> = (0..references.len() as u32).map(print).collect();
+        let single = ops.len() == 1;
+        let (text, literals, pieces, expressions, locals, strays) = Default::default();
+        let program = Program { policy: *policy, single, text, literals, pieces, ops, expressions, locals, strays };
+        Template { program: Arc::new(program), references }
+    }
+
     /// The references to the root, in the order of the text.
     pub fn references(&self) -> &[Reference] {
         &self.references

@@ -55,6 +55,8 @@ pub(super) struct Attempt {
     pub facts: Facts,
     /// Something was not found that another file may have.
     seeks: bool,
+    /// Every file it touches could be read to its end.
+    read: bool,
 }
 
 impl Folder {
@@ -381,7 +383,14 @@ impl Folder {
     /// Lowers a document as the entry of a program.
     pub fn lower(&self, index: usize) -> Attempt {
         let Some(document) = self.project.documents.get(index) else {
-            return Attempt { lowered: None, draft: None, findings: Vec::new(), facts: Facts::default(), seeks: false };
+            return Attempt {
+                lowered: None,
+                draft: None,
+                findings: Vec::new(),
+                facts: Facts::default(),
+                seeks: false,
+                read: false,
+            };
         };
         let mut found = Findings::with_facts(self.facts);
         let lowered = document.front.lower(&self.project, index, &mut found);
@@ -408,7 +417,8 @@ impl Folder {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
         findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
-        Attempt { lowered, draft, findings, facts, seeks }
+        let read = touched.iter().all(|file| self.manifest(*file).is_none_or(|m| m.complete));
+        Attempt { lowered, draft, findings, facts, seeks, read }
     }
     /// Whether a finding is about something that another file may have.
     fn seeks(&self, d: &Diagnostic) -> bool {
@@ -432,14 +442,19 @@ impl Folder {
 }
 
 impl Attempt {
-    /// With what the rules say about the program of a file, if there is one and they are asked. What mistakes keep from being
-    /// a program is looked through for what is dangerous: whoever fixes one mistake should not learn of that one only then.
+    /// With what the rules say about the program of a file, if they are asked. What mistakes keep from being run is looked
+    /// through as well: whoever fixes one mistake should not learn of the next one only then. If a file could not be read to
+    /// its end, that holds only for what is dangerous.
     pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
         let whole = self.lowered.as_ref().map(|l| &l.program);
         if let Some(program) = whole.or(self.draft.as_ref()).filter(|_| loader.options.checks.is_some()) {
             let (limits, shown) = (loader.limits(file), loader.shown(file, program));
-            let wanted = |rule: &Rule| shown(rule) && (whole.is_some() || rule.group == trefoil_check::Group::Safety);
-            let found = trefoil_check::check_for(program, &self.facts, &limits, &wanted);
+            let mistakes: Vec<Location> = match whole {
+                Some(_) => Vec::new(),
+                None => self.findings.iter().filter(|d| d.severity == Severity::Error).filter_map(location).collect(),
+            };
+            let wanted = |rule: &Rule| shown(rule) && (self.read || rule.group == trefoil_check::Group::Safety);
+            let found = trefoil_check::check_for(program, &self.facts, &mistakes, &limits, &wanted);
             let new = trefoil_check::unsaid(found, &self.findings);
             self.findings.extend(new);
         }
@@ -461,6 +476,10 @@ impl Attempt {
         };
         self.seeks || self.lowered.as_ref().is_some_and(|l| by_name(&l.program))
     }
+}
+
+fn location(d: &Diagnostic) -> Option<Location> {
+    d.file.zip(d.span).map(|(file, span)| Location::new(file, span))
 }
 
 /// The folder of a file.

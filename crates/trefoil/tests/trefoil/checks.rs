@@ -246,3 +246,102 @@ fn a_mistake_does_not_hide_what_is_dangerous() {
     assert_eq!(rules("right.yaml"), ["untrusted-url"]);
     assert_eq!(rules("wrong.yaml"), ["unresolved-name", "untrusted-url"]);
 }
+
+/// All that is found in the first of these files, one line each.
+fn found(files: &[(&str, &str)]) -> String {
+    let folder = Folder::with(files);
+    let path = folder.0.join(files[0].0).display().to_string();
+    let report = trefoil::internals::check(&[path], &checks(Levels::default()));
+    let lines = report.diagnostics.iter().map(|d| {
+        let at = d.file.zip(d.span).map(|(file, span)| report.files.get(file).unwrap().line(span.start));
+        format!("{} {} {}\n", at.unwrap_or(0), d.rule, d.message)
+    });
+    lines.collect()
+}
+
+const STEPS: &str = "\
+id: main
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - ref: helper
+    when: \"{{topic}} == birds\"
+  - ref: other
+    input: { note: \"{{helper}}\" }
+  - ref: last
+    input: { note: \"{{WRONG}}\" }
+";
+
+const STATES: &str = "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata: { name: flow, version: 1.0.0 }
+spec:
+  initial_state: A
+  states:
+    A:
+      kind: Agent
+      agent: writer
+      transitions:
+        - { condition: score_above, threshold: 0.5, target: B }
+        - { condition: always, target: C }
+    B:
+      kind: Agent
+      agent: writer
+      transitions:
+        - { condition: WRONG, target: C }
+        - { condition: always, target: C }
+    C:
+      kind: System
+      command: echo '{{B.output}}'
+    D:
+      kind: System
+      command: echo never
+";
+
+const NODES: &str = "\
+version: \"0.1\"
+agents:
+  a: { model: \"openai:gpt-x\", system: Answer. }
+  b: { model: \"openai:gpt-x\", system: \"Use {{ right.output }}.\" }
+nodes:
+  first: { agent: a }
+  right: { agent: a }
+  last: { agent: b }
+  more: { agent: WRONG }
+edges:
+  - { from: first, to: right, when: \"working.first.output == 'x'\" }
+  - { from: first, to: last }
+  - { from: right, to: last }
+  - { from: last, to: more }
+";
+
+#[test]
+fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
+    let agent =
+        |id: &str| AGENT.replace("helper", id).replace("You help.", "Use {{note}}.\ninputSchema: { note: string }");
+    let (other, last) = (agent("other"), agent("last"));
+    let steps = [("main.yaml", STEPS), ("helper.yaml", AGENT), ("other.yaml", &*other), ("last.yaml", &*last)];
+    expect![[r#"
+        5 empty-message `helper` gets an empty user message: no `input` here, and no `prompt` there
+        8 maybe-undefined `helper` has no value if its step is skipped (it runs only when `{{topic}} == birds`)
+        10 unresolved-name `WRONG` is not defined here
+    "#]]
+    .assert_eq(&found(&steps));
+    expect![[r#"
+        9 unknown-reference no agent in this folder is called `writer`
+        17 unknown-value `condition` cannot be `WRONG`
+        21 maybe-undefined `B` may not have run before `C`; its value is then empty
+        22 unreachable-state no transition leads to `D`: it never runs
+    "#]]
+    .assert_eq(&found(&[("flow.yaml", STATES)]));
+    expect![[r#"
+        4 maybe-undefined `right.output` may not be there: `right` may not have run
+        6 missing-key node `first` needs `writes`
+        7 missing-key node `right` needs `writes`
+        8 missing-key node `last` needs `writes`
+        9 missing-key node `more` needs `writes`
+        9 unknown-reference there is no agent `WRONG`
+    "#]]
+    .assert_eq(&found(&[("flow.yaml", NODES)]));
+}

@@ -30,7 +30,8 @@ pub fn check(subject: &Subject<'_, '_>) {
     for link in (0..subject.known.nodes.len()).flat_map(|at| subject.links.incoming(at)) {
         let when = subject.manifest.edges.get(link.edge).and_then(|edge| edge.when);
         let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
-        let (Some(cond), Some(when)) = (bound.and_then(|bound| bound.text.cond()), when) else { continue };
+        let read = bound.filter(|bound| bound.text.as_condition().is_some());
+        let (Some(cond), Some(when)) = (read.and_then(|bound| bound.text.cond()), when) else { continue };
         let mut look = Look { subject, nodes: &nodes, cond: &cond, when, words: &mut words };
         look.truth(cond.condition.expression());
     }

@@ -29,15 +29,11 @@ pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: b
     let id = builder.reserve_flow();
     let mut made = Made::new(builder, flow.known.slots.clone());
     let carried = flow.carried(&mut made);
-    let steps: Vec<Option<StepId>> =
-        (0..flow.manifest.nodes.len()).map(|at| node::lower(flow, &mut made, &carried, at)).collect();
+    let nodes = 0..flow.manifest.nodes.len();
+    let steps: Vec<StepId> = nodes.filter_map(|at| node::lower(flow, &mut made, &carried, at)).collect();
     if let Some(refusal) = flow.manifest.budget.as_ref().and_then(|b| b.price.as_ref()) {
         made.refuse(refusal);
     }
-    // In place of a node that is broken.
-    let blank = plain(StepKind::Sequence(Vec::new()), flow.known.at(Default::default()));
-    let steps: Vec<StepId> =
-        steps.into_iter().map(|step| step.unwrap_or_else(|| made.builder.step(blank.clone()))).collect();
     let origin = flow.known.at(flow.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span));
     let graph = graph::graph(flow, &carried, &steps);
     let body = made.builder.step(plain(StepKind::Graph(graph), origin));

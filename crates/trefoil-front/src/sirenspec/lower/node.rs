@@ -1,13 +1,14 @@
 //! Nodes as steps of the graph: what every type of node has in common.
 
-use trefoil_ir::{Step, StepId};
+use trefoil_ir::{Refused, Step, StepId, StepKind};
 
 use super::flow::{Made, Workflow};
+use super::lowered::Lowered;
 use super::message::Carried;
 use super::{agent, call, factory, human, swrm, tool};
 use crate::sirenspec::manifest::NodeKind;
 
-/// Lowers a node; none when it is broken.
+/// Lowers a node.
 pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, carried: &Carried, at: usize) -> Option<StepId> {
     let node = flow.manifest.nodes.get(at)?;
     let name = flow.known.nodes.get(at)?;
@@ -19,7 +20,10 @@ pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, carried: &Carried, at: us
         NodeKind::Human(kind) => human::lower(flow, at, kind),
         NodeKind::Tool(kind) => tool::lower(flow, at, kind),
         NodeKind::Broken => None,
-    }?;
+    };
+    // What lacks what it needs (reported) is a node still: nobody knows what it would do.
+    let unknown = || StepKind::Refused(Refused { feature: "an unknown node".into(), message: "".into() });
+    let lowered = lowered.unwrap_or_else(|| Lowered::new(unknown()));
     Some(made.builder.step(Step {
         kind: lowered.kind,
         label: Some(node.id.value.clone()),

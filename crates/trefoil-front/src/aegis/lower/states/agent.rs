@@ -26,7 +26,7 @@ pub fn lower(
     state: &AgentState,
 ) -> Step {
     let origin = scene.state_at(index);
-    let nothing = || plain(StepKind::Compute(constant("")), origin);
+    let nothing = || super::unknown(origin);
     let Some(name) = &state.agent else { return nothing() };
     let rounds = scene.names.states.get(index).and_then(|s| s.rounds);
     let moment = Moment::Entering(index);

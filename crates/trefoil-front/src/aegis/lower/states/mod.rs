@@ -32,6 +32,11 @@ pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, slots: &mut Slots, 
     if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
 }
 
+/// The step of a state that lacks what it needs (reported): nobody knows what it would do.
+fn unknown(origin: Location) -> Step {
+    plain(StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() }), origin)
+}
+
 /// A step that stops a run before it starts; what it would have done beside the refusal stays visible.
 fn refusal(
     lowering: &mut Lowering<'_>,
@@ -42,8 +47,7 @@ fn refusal(
 ) -> Step {
     let mut steps = refused.iter().map(|r| plain(StepKind::Refused(r.refused()), scene.at(r.span)));
     let Some(step) = step else {
-        let nothing = || StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() });
-        return steps.next().unwrap_or_else(|| plain(nothing(), origin));
+        return steps.next().unwrap_or_else(|| unknown(origin));
     };
     let mut all: Vec<_> = steps.map(|refusal| lowering.builder.step(refusal)).collect();
     all.push(lowering.builder.step(step));

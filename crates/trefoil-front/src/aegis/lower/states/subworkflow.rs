@@ -23,7 +23,7 @@ pub fn lower(
     let origin = scene.state_at(index);
     let moment = Moment::Entering(index);
     let rendered = state.input.as_ref().and_then(|input| scene.texts.text(moment, input)).map(build::as_text);
-    let nothing = || plain(StepKind::Compute(constant("")), origin);
+    let nothing = || super::unknown(origin);
     let Some(workflow) = &state.workflow else { return nothing() };
     let Some(bound) = scene.texts.text(moment, workflow) else { return nothing() };
     let callee = match bound.template.literal() {

@@ -24,7 +24,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 600_000;
 pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, state: &SystemState) -> Step {
     let origin = scene.state_at(index);
     let moment = Moment::Entering(index);
-    let nothing = || plain(StepKind::Compute(constant("")), origin);
+    let nothing = || super::unknown(origin);
     let rendered = |text: &Text| scene.texts.text(moment, text).map(build::as_text);
     match &state.action {
         Some(Action::Update(entries)) => update(lowering, scene, index, entries),
