@@ -13,6 +13,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("unknown-provider", "a model provider that is not known here"),
     ("no-effect", "a key that is known and changes nothing here"),
     ("refused", "a feature that is recognised but not supported yet"),
+    ("missing-tool", "a tool that needs an implementation of its own to run"),
     ("deprecated", "an old spelling"),
     ("duplicate-id", "two things with one id"),
     ("overlapping-mounts", "two volumes that are mounted over each other"),

@@ -59,6 +59,10 @@ impl CommandHost for Shell {
             }
         };
         if let Some(folder) = folder.filter(|f| !f.as_os_str().is_empty()) {
+            if !folder.is_dir() {
+                let why = if folder.exists() { "is not a folder" } else { "does not exist" };
+                return Err(ToolError::Failed(format!("the working folder `{}` {why}", folder.display())));
+            }
             command.current_dir(folder);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -125,6 +129,16 @@ mod tests {
         let hostile = "$(touch /tmp/x); `id` \" ' \\ \n*";
         let output = block_on(run("printf %s \"$1\"; pwd >&2; echo $GREETING; exit 3", &[hostile])).unwrap();
         assert_eq!(output, CommandOutput { exit_code: 3, stdout: format!("{hostile}hi\n"), stderr: "/\n".to_owned() });
+    }
+
+    #[test]
+    fn a_working_folder_that_is_missing_is_named() {
+        let within = |folder: &str| {
+            let request = CommandRequest { workdir: Some(Value::from(folder)), ..request("pwd", &[]) };
+            block_on(async { Shell::default().run(&Key(Arc::from("k")), &request).await }).unwrap_err().to_string()
+        };
+        assert!(within("/no/such/folder").contains("`/no/such/folder` does not exist"));
+        assert!(within("/dev/null").contains("`/dev/null` is not a folder"));
     }
 
     #[test]

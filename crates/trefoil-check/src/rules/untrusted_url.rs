@@ -1,4 +1,6 @@
-//! Text from outside that decides where a request goes, or what stands in a header.
+//! Text from outside that decides where a request goes or what is in a header, and hosts that hand out credentials.
+
+use core::net::{IpAddr, Ipv6Addr};
 
 use trefoil_ir::{CommandCall, Expr, FlowId, Source, StepId, StepKind, ToolKind};
 use trefoil_syntax::{Location, Severity};
@@ -19,6 +21,10 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
+/// Hosts of clouds' metadata that are not link-local.
+const METADATA: &[&str] = &["metadata.google.internal", "metadata", "100.100.100.200", "168.63.129.16"];
+const METADATA_V6: &[Ipv6Addr] = &[Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)];
+
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for &(flow, id) in cx.model.reachable() {
@@ -33,7 +39,10 @@ fn run(cx: &mut Context<'_>) {
         }
         for (name, value) in members {
             match (&**name, value) {
-                ("url", url) => address(cx, flow, id, url, step.origin),
+                ("url", url) => {
+                    address(cx, flow, id, url, step.origin);
+                    metadata(cx, url, step.origin);
+                }
                 ("headers", Expr::Object(headers)) => {
                     headers.iter().for_each(|(name, value)| header(cx, flow, id, name, value, step.origin));
                 }
@@ -121,6 +130,30 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
             }
         }
     }
+}
+
+/// A written host that gives credentials to whoever asks from inside: those of clouds, and all link-local addresses.
+fn metadata(cx: &mut Context<'_>, url: &Expr, at: Location) {
+    let Some(Piece::Written(text)) = pieces_of(url).into_iter().next() else { return };
+    let Some((_, rest)) = text.split_once("://") else { return };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let link_local = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(four)) => four.is_link_local(),
+        Ok(IpAddr::V6(six)) => six.is_unicast_link_local() || METADATA_V6.contains(&six),
+        Err(_) => false,
+    };
+    if !link_local && !METADATA.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+        return;
+    }
+    let message = format!("`{host}` is a link-local or metadata address, where cloud machines serve their credentials");
+    let mut finding = cx.finding(at, message).help("call a host that is meant to be called by workflows");
+    finding.severity = Severity::Warning;
+    cx.report(finding);
 }
 
 /// How bad it is that a value chooses the host. Whoever starts the run may mean to; a model or a tool may have been talked

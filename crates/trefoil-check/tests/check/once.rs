@@ -348,19 +348,19 @@ tool: { kind: http, name: fetch, url: "https://api.example.com/{id}/{of}", metho
         "agntz",
         &[("tool.yaml", tool)],
         expect![[r#"
-        4:27 warning refused: the http tool `fetch` runs only when a tool of this name is provided
-          | tool: { kind: http, name: fetch, url: "https://api.
-          |                           ^^^^^
-          help: this version has no tools of its own: scripted answers or an embedding program provide them
-        4:69 warning missing-input: nothing fills in `{of}`: `params` does not have it
-          | ...tch, url: "https://api.example.com/{id}/{of}", method: GET, para
-          |                                            ^^^^
-        4:99 error unknown-input: `idd` is not a placeholder of the url
-          | ....com/{id}/{of}", method: GET, params: { idd: "{{t}}" } }
-          |                                            ^^^
-          help: did you mean `id`?
-          fix: write `id`: 4:99 "id"
-    "#]],
+            4:27 warning missing-tool: no implementation for the http tool `fetch` on the command line
+              | tool: { kind: http, name: fetch, url: "https://api.
+              |                           ^^^^^
+              help: answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library
+            4:69 warning missing-input: nothing fills in `{of}`: `params` does not have it
+              | ...tch, url: "https://api.example.com/{id}/{of}", method: GET, para
+              |                                            ^^^^
+            4:99 error unknown-input: `idd` is not a placeholder of the url
+              | ....com/{id}/{of}", method: GET, params: { idd: "{{t}}" } }
+              |                                            ^^^
+              help: did you mean `id`?
+              fix: write `id`: 4:99 "id"
+        "#]],
     );
 }
 

@@ -594,3 +594,39 @@ fn what_the_manifest_gives_itself_is_the_authors() {
         "#]],
     );
 }
+
+#[test]
+fn a_host_that_hands_out_credentials() {
+    request(
+        "http://169.254.169.254/latest/meta-data/{{ inputs.path }}",
+        "",
+        expect![[r#"
+        6:3 warning untrusted-url: `169.254.169.254` is a link-local or metadata address, where cloud machines serve their credentials
+          | get:
+          | ^^^
+          help: call a host that is meant to be called by workflows
+    "#]],
+    );
+    request(
+        "http://user@[fe80::1]:80/x",
+        "",
+        expect![[r#"
+        6:3 warning untrusted-url: `fe80::1` is a link-local or metadata address, where cloud machines serve their credentials
+          | get:
+          | ^^^
+          help: call a host that is meant to be called by workflows
+    "#]],
+    );
+    request(
+        "http://metadata.google.internal",
+        "",
+        expect![[r#"
+        6:3 warning untrusted-url: `metadata.google.internal` is a link-local or metadata address, where cloud machines serve their credentials
+          | get:
+          | ^^^
+          help: call a host that is meant to be called by workflows
+    "#]],
+    );
+    request("http://169.25.169.254/latest", "", expect![""]);
+    request("https://api.example.com/169.254.169.254", "", expect![""]);
+}

@@ -98,8 +98,9 @@ impl<'p> Directory<'p> {
     }
 
     /// The nearest name of a sort.
-    pub fn near(&self, unit: Unit, name: &str) -> Option<Near<'_>> {
-        let near = suggest::near(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))?;
+    pub fn near(&self, unit: Unit, name: &str, except: Option<&str>) -> Option<Near<'_>> {
+        let names = self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name);
+        let near = suggest::near(name, names.filter(|name| Some(*name) != except))?;
         // A name that is wrong itself is no reason to change another.
         Some(Near { sure: near.sure && manifest::metadata::is_name(near.name), ..near })
     }

@@ -13,11 +13,12 @@ use crate::aegis::directory::Directory;
 use crate::aegis::manifest::Unit;
 use crate::mend::respelt;
 
-/// Names of no unit, or of several.
+/// Names of no unit, or of several. `own` is the agent whose judges these are: it does not judge itself by mistake.
 pub fn unknown(
     reader: &Reader<'_>,
     callees: &[Callee<'_>],
     directory: &Directory<'_>,
+    own: Option<&str>,
     said: &mut BTreeSet<Arc<str>>,
     found: &mut Found,
 ) {
@@ -27,17 +28,21 @@ pub fn unknown(
             ([_], _) => {}
             // Said once, where it is named first.
             ([], Unit::Agent) if !said.insert(name.value.clone()) => {}
-            ([], Unit::Agent) => found.push(missing_agent(directory, name, at)),
+            ([], Unit::Agent) => found.push(missing_agent(directory, name, own, at)),
             ([], Unit::Workflow) => found.push(missing_workflow(directory, name, at)),
             (several, _) => found.push(ambiguous(directory, *unit, name, at, several)),
         }
     }
 }
 
-fn missing_agent(directory: &Directory<'_>, text: &Text, at: Location) -> Diagnostic {
+fn missing_agent(directory: &Directory<'_>, text: &Text, own: Option<&str>, at: Location) -> Diagnostic {
     let name = &*text.value;
+    if let Some((_, place)) = directory.declared(Unit::Workflow, name).next() {
+        let d = Diagnostic::warning("unknown-reference", at, format!("`{name}` is a workflow, not an agent"));
+        return d.label(place, "declared here").help("call it in a state of `kind: Subworkflow`, or name an agent");
+    }
     let d = Diagnostic::warning("unknown-reference", at, format!("no agent in this folder is called `{name}`"));
-    match near(directory, Unit::Agent, text, at, d) {
+    match near(directory, Unit::Agent, text, own, at, d) {
         Ok(d) => d,
         Err(d) if looks_like_uuid(name) => {
             d.help("the id of a server's agent means nothing here: write the agent's `metadata.name`")
@@ -49,7 +54,7 @@ fn missing_agent(directory: &Directory<'_>, text: &Text, at: Location) -> Diagno
 fn missing_workflow(directory: &Directory<'_>, text: &Text, at: Location) -> Diagnostic {
     let message = format!("no workflow in this folder is called `{}`", text.value);
     let d = Diagnostic::warning("unknown-reference", at, message);
-    near(directory, Unit::Workflow, text, at, d)
+    near(directory, Unit::Workflow, text, None, at, d)
         .unwrap_or_else(|d| d.help("put its manifest into the folder; a run that can reach this state does not start"))
 }
 
@@ -58,10 +63,11 @@ fn near(
     directory: &Directory<'_>,
     unit: Unit,
     text: &Text,
+    except: Option<&str>,
     at: Location,
     d: Diagnostic,
 ) -> Result<Diagnostic, Diagnostic> {
-    let Some(near) = directory.near(unit, &text.value) else { return Err(d) };
+    let Some(near) = directory.near(unit, &text.value, except) else { return Err(d) };
     let d = d.help(format!("did you mean `{}`?", near.name));
     let d = match directory.declared(unit, near.name).next() {
         Some((_, place)) => d.label(place, format!("`{}` is declared here", near.name)),

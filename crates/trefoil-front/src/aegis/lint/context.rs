@@ -6,14 +6,19 @@ use trefoil_syntax::yaml::{Kind, Node};
 use super::template;
 use super::unit::{Found, Workflow};
 use crate::aegis::names::Moment;
-use crate::names::{Place, is_there};
+use crate::names::{Place, is_path, is_there};
+
+/// What the format itself has names below.
+const NAMESPACES: &[&str] = &["workflow.", "blackboard.", "state.", "execution."];
 
 /// Looks at every text of the context.
 pub fn templates(unit: &Workflow<'_, '_>, found: &mut Found) {
     if let Some(node) = &unit.workflow.context_node {
         let place = unit.names.place(Moment::End, Position::Data);
         let root = place.root();
-        texts(unit, node, &|path| is_there(&place, &root, path, true), found);
+        // What is read below a name of the format can mean nothing else, whether or not it exists.
+        let of_format = |path: &str| is_path(path) && NAMESPACES.iter().any(|name| path.starts_with(name));
+        texts(unit, node, &|path| is_there(&place, &root, path, true) || of_format(path), found);
     }
 }
 

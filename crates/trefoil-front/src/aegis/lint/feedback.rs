@@ -8,22 +8,28 @@ use super::unit::{Found, Workflow};
 use crate::aegis::names::{Before, Moment, Outcome};
 use crate::names::{Doubt, Sort, Use};
 
-/// Feedback that goes back to a state of a loop, where nothing reads any: the next round is the same as the last one.
+/// Feedback that goes back to a state of a loop that does not read it: the next round is the same as the last one. What a
+/// transition sends is gone with the next transition, so what other states read does not count.
 pub fn unread(unit: &Workflow<'_, '_>, found: &mut Found) {
-    if unit.texts.uses().any(|(_, used)| reads_feedback(used)) {
-        return;
-    }
+    let reads = unit.texts.uses().filter(|(_, used)| reads_feedback(used));
+    let readers: BTreeSet<usize> = reads.filter_map(|(moment, _)| moment.state()).collect();
     let varied = varied(unit);
     for (from, state) in unit.workflow.states.iter().enumerate().filter(|(i, _)| unit.names.paths.reachable(*i)) {
         for transition in state.transitions.iter().flatten() {
             let (Some(feedback), Some(target)) = (&transition.feedback, &transition.target) else { continue };
             let Some(to) = unit.names.index(&target.value) else { continue };
             let calls = matches!(unit.names.outcome(to), Outcome::Agent | Outcome::Parallel { .. });
-            if !calls || varied.contains(&to) || (to != from && unit.names.paths.before(to, from) == Before::Never) {
+            if !calls
+                || readers.contains(&to)
+                || varied.contains(&to)
+                || (to != from && unit.names.paths.before(to, from) == Before::Never)
+            {
                 continue;
             }
-            let message =
-                format!("nothing reads `state.feedback`, so `{}` repeats without seeing this feedback", target.value);
+            let message = format!(
+                "`{0}` does not read `state.feedback`, so it repeats without seeing this feedback",
+                target.value
+            );
             let d = Diagnostic::info("no-effect", unit.reader.at(feedback.span), message);
             found.push(d.help(format!("write `{{{{state.feedback}}}}` into the `input` of `{}`", target.value)));
         }

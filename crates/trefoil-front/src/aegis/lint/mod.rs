@@ -76,7 +76,7 @@ const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
 pub fn workflow(unit: &Workflow<'_, '_>, said: &mut BTreeSet<Arc<str>>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     OF_WORKFLOWS.iter().for_each(|find| find(unit, &mut found));
-    callee::unknown(unit.reader, unit.callees, unit.directory, said, &mut found);
+    callee::unknown(unit.reader, unit.callees, unit.directory, None, said, &mut found);
     found
 }
 
@@ -84,6 +84,7 @@ pub fn workflow(unit: &Workflow<'_, '_>, said: &mut BTreeSet<Arc<str>>) -> Vec<D
 pub fn agent(unit: &Agent<'_, '_>, said: &mut BTreeSet<Arc<str>>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     OF_AGENTS.iter().for_each(|find| find(unit, &mut found));
-    callee::unknown(unit.reader, unit.callees, unit.directory, said, &mut found);
+    let own = Some(&*unit.agent.identity.name);
+    callee::unknown(unit.reader, unit.callees, unit.directory, own, said, &mut found);
     found
 }

@@ -1,10 +1,12 @@
 //! States that no run reaches, and loops that no run leaves.
 
+use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use super::unit::{Found, Workflow};
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::transition::{Condition, Transition, leave_success_open};
+use crate::aegis::manifest::{self, Unit};
 use crate::mend::respelt;
 
 fn at_state(unit: &Workflow<'_, '_>, state: usize) -> Location {
@@ -62,11 +64,17 @@ fn going_round(unit: &Workflow<'_, '_>, found: &mut Found) {
     let ends = |from: usize| written(from).is_empty() || leave_success_open(written(from));
     let goes = |from: usize, to: usize| ends(from) || written(from).iter().any(|t| leads(from, t) == Some(to));
     let stuck = unit.names.paths.stuck(&goes);
-    // That nobody answers in time, or that a called workflow finds no more to do, may well be the end that was meant.
+    // That nobody answers in time, that a called workflow finds no more to do, that an answer passes no validation or that
+    // several agree on nothing may well be the end that was meant.
+    let validated = |name: &Text| {
+        let document = unit.directory.document(Unit::Agent, &name.value);
+        document.is_some_and(|document| manifest::has_validation(&document.root))
+    };
     let ends = |at: &usize| {
         unit.workflow.states.get(*at).is_some_and(|state| match &state.kind {
             Some(StateKind::Human(human)) => state.timeout_ms.is_some() && human.default_response.is_none(),
-            Some(StateKind::Subworkflow(_)) => true,
+            Some(StateKind::Subworkflow(_) | StateKind::Parallel(_)) => true,
+            Some(StateKind::Agent(agent)) => !agent.judges.is_empty() || agent.agent.as_ref().is_some_and(validated),
             _ => false,
         })
     };

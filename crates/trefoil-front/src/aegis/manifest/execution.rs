@@ -263,7 +263,8 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
         if system.boolean("must_succeed") != Some(false) {
             validators.push(spec(ValidatorKindSpec::ExitCode(0), system.span, "exit_code"));
         }
-        system.no_effect(&["allow_stderr", "timeout_seconds"], "a model call has no error output");
+        system.no_effect(&["allow_stderr"], "a model call has no error output");
+        system.no_effect(&["timeout_seconds"], "an iteration ends with `execution.iteration_timeout`");
         system.finish();
     }
     if let Some(mut output) = fields.fields("output") {

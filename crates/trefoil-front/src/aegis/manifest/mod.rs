@@ -71,10 +71,19 @@ pub fn input_schema(root: &Node) -> Option<&Node> {
     (!schema.is_null()).then_some(schema)
 }
 
+fn validation(root: &Node) -> Option<&Node> {
+    let execution = &root.mapping()?.get("spec")?.value.mapping()?.get("execution")?.value;
+    Some(&execution.mapping()?.get("validation")?.value)
+}
+
+/// Whether an agent's answers are validated, without a report.
+pub fn has_validation(root: &Node) -> bool {
+    validation(root).is_some_and(|node| !node.is_null())
+}
+
 /// The schema that an agent's answer has to fit, without a report; of several none says all.
 pub fn answer_schema(root: &Node) -> Option<&Node> {
-    let validation =
-        &root.mapping()?.get("spec")?.value.mapping()?.get("execution")?.value.mapping()?.get("validation")?.value;
+    let validation = validation(root)?;
     match &*validation.kind {
         Kind::Sequence(items) => {
             let of_sort = |t: &Text| &*t.value == "json_schema";

@@ -30,9 +30,9 @@ fn refused(reader: &Reader<'_>, refusal: &Refusal) {
 
 fn no_tools(reader: &Reader<'_>, agent: &ToolAgent<'_>) {
     let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
-    let message = format!("the {} tool `{}` runs only when a tool of this name is provided", tool.sort(), name.value);
-    let help = "this version has no tools of its own: scripted answers or an embedding program provide them";
-    reader.report(Diagnostic::warning("refused", reader.at(name.span), message).help(help));
+    let message = format!("no implementation for the {} tool `{}` on the command line", tool.sort(), name.value);
+    let help = "answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library";
+    reader.report(Diagnostic::warning("missing-tool", reader.at(name.span), message).help(help));
 }
 
 /// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.

@@ -61,6 +61,10 @@ pub fn read<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Schema<'n> {
             empty(entry.key.span)
         }
         Some(mapping) if is_canonical(mapping) => canonical_root(&reading, entry, mapping),
+        Some(mapping) if let Some(d) = nearly_canonical(&reading, mapping) => {
+            reading.report(d);
+            empty(entry.key.span)
+        }
         Some(mapping) => shorthand_root(&reading, entry, mapping),
     };
     reading.check_pointers(&schema.json);
@@ -91,6 +95,22 @@ fn is_canonical(mapping: &Mapping) -> bool {
     let object = text("type").is_some_and(|t| &*t.value == "object");
     let properties = mapping.get("properties").is_some_and(|e| e.value.mapping().is_some());
     text("$schema").is_some() || (object && properties)
+}
+
+/// What keeps a map with `type` and `properties` from being a JSON Schema, unless both are names of properties with types.
+fn nearly_canonical(reading: &Reading<'_>, mapping: &Mapping) -> Option<Diagnostic> {
+    let (name, properties) = (mapping.get("type")?.value.string()?, &mapping.get("properties")?.value);
+    if properties.string().is_some() || properties.mapping().is_some_and(|m| m.get("type").is_some()) {
+        return None;
+    }
+    if &*name.value == "object" {
+        let message = format!("`properties` must be a mapping, not {}", properties.describe());
+        let d = Diagnostic::error("invalid-schema", reading.reader.at(properties.span), message);
+        return Some(d.help("write `NAME: { type: string }` for each property"));
+    }
+    let message = format!("`type: {}` has no `properties`", name.value);
+    let at = reading.reader.at(name.span);
+    Some(Diagnostic::error("invalid-schema", at, message).suggestion("write `object`", at, "object"))
 }
 
 fn canonical_root<'n>(reading: &Reading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use trefoil_ir::{StepKind, ValidatorKind};
 
-use super::support::{check, check_one, ir, load, load_with};
+use super::support::{END, agent as named, check, check_one, ir, load, load_with, workflow};
 
 /// An agent with these further lines below `spec`.
 fn agent(name: &str, more: &str) -> String {
@@ -473,6 +473,54 @@ spec:
             warning 12:36 invalid-schema: this choice is not of the type [12:21 the type]
             warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?) {fix: "score"}
             warning 21:29 invalid-schema: `more` is required and not among `properties`
+        "#]],
+    );
+}
+
+#[test]
+fn a_missing_judge_is_not_the_agent_itself() {
+    let judged = named(
+        "write",
+        "  execution: { mode: iterative, validation: [{ type: semantic, judge_agent: writer, criteria: Good. }] }\n",
+    );
+    let other = named("writers", "");
+    check(
+        &[("write.yaml", &judged)],
+        expect![[r#"
+        warning 7:77 unknown-reference: no agent in this folder is called `writer` (only the embedded model can play it; for any other model put its manifest into the folder)
+    "#]],
+    );
+    check(
+        &[("write.yaml", &judged), ("writers.yaml", &other)],
+        expect![[r#"
+        warning write.yaml 7:77 unknown-reference: no agent in this folder is called `writer` (did you mean `writers`?) [writers.yaml 3:19 `writers` is declared here] {fix: "writers"}
+    "#]],
+    );
+}
+
+#[test]
+fn an_agent_that_is_a_workflow_is_named_as_one() {
+    let flow =
+        workflow(&format!("    A: {{ kind: Agent, agent: w, input: x, transitions: [{{ target: END }}] }}\n{END}"));
+    check(
+        &[("w.yaml", &flow), ("v.yaml", &named("v", ""))],
+        expect![[r#"
+        warning w.yaml 7:30 unknown-reference: `w` is a workflow, not an agent (call it in a state of `kind: Subworkflow`, or name an agent) [w.yaml 3:19 declared here]
+    "#]],
+    );
+}
+
+#[test]
+fn each_key_without_effect_has_its_own_reason() {
+    check_one(
+        &named(
+            "a",
+            "  execution: { mode: iterative, validation: { system: { must_succeed: true, allow_stderr: true, timeout_seconds: 9 } } }\n",
+        ),
+        expect![[r#"
+            warning 7:47 deprecated: `validation` as a mapping is an old spelling (write a list of validators, each with a `type`)
+            warning 7:77 no-effect: `allow_stderr` has no effect: a model call has no error output
+            warning 7:97 no-effect: `timeout_seconds` has no effect: an iteration ends with `execution.iteration_timeout`
         "#]],
     );
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::support::{END, agent, check_one, with_goal, workflow, workflow_with_goal};
+use super::support::{END, agent, check, check_one, with_goal, workflow, workflow_with_goal};
 
 #[test]
 fn a_loop_that_only_a_failure_ends() {
@@ -45,7 +45,7 @@ fn feedback_into_a_loop_that_nothing_reads() {
     with_goal(
         &looped("x"),
         expect![[r#"
-            info 9:120 no-effect: nothing reads `state.feedback`, so `A` repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)
+            info 9:120 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)
         "#]],
     );
     with_goal(&looped("x {{state.feedback}}"), expect![""]);
@@ -140,4 +140,31 @@ fn patterns_that_nothing_is_found_by() {
     ] {
         check_one(&validated(more), expected);
     }
+}
+
+#[test]
+fn a_failure_that_is_an_outcome_leaves_a_loop() {
+    let looped = workflow(&format!(
+        "    A: {{ kind: Agent, agent: b, input: x, transitions: [{{ condition: on_failure, target: END }}, {{ target: A }}] }}\n{END}"
+    ));
+    let found = |more: &str, expected| check(&[("w.yaml", &looped), ("b.yaml", &agent("b", more))], expected);
+    found(
+        "",
+        expect![[r#"
+        warning w.yaml 7:107 endless-loop: unless something fails, the run loops through `A` until a limit ends it (only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)
+    "#]],
+    );
+    found("  execution: { mode: iterative, validation: [{ type: regex, pattern: done }] }\n", expect![""]);
+}
+
+#[test]
+fn feedback_that_another_state_reads_is_gone_by_then() {
+    with_goal(
+        "    A: { kind: Agent, agent: '{{input.goal}}', input: x, transitions: [{ condition: on_failure, target: A, feedback: Again. }, { target: B }] }
+    B: { kind: Agent, agent: '{{input.goal}}', input: '{{state.feedback}}', transitions: [{ condition: on_failure, target: B, feedback: Once more. }, { target: END }] }
+",
+        expect![[r#"
+            info 9:118 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)
+        "#]],
+    );
 }

@@ -259,3 +259,19 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
         "#]],
     );
 }
+
+#[test]
+fn names_of_the_format_in_the_context_stay_as_they_are() {
+    let with = |value: &str| {
+        workflow(&format!("    A: {{ kind: System, command: echo a, transitions: [{{ target: END }}] }}\n{END}"))
+            .replace("spec:\n", &format!("spec:\n  context: {{ note: '{value}' }}\n"))
+    };
+    check_one(
+        &with("{{workflow.contxt.x}} and {{state.nothing}}"),
+        expect![[r#"
+        warning 5:21 no-effect: `{{workflow.contxt.x}}` stays as it is: `context` is no template (write it where the value is used, or write the key in an `update_blackboard` state)
+        warning 5:47 no-effect: `{{state.nothing}}` stays as it is: `context` is no template (write it where the value is used, or write the key in an `update_blackboard` state)
+    "#]],
+    );
+    check_one(&with("write {{name}}, or `run {{workflow.id}} now`, or \"in {{workflow.id}}\""), expect![""]);
+}

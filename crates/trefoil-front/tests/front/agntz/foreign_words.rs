@@ -178,7 +178,7 @@ fn what_another_system_computes_is_text_here() {
     check_one(
         &tool("{{n}} == true"),
         expect![[r#"
-            warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
         "#]],
     );

@@ -344,7 +344,7 @@ steps:
     input: { x: "{{secrets.C}}" }
 "#,
         expect![[r#"
-            warning 8:66 refused: the local tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 8:66 missing-tool: no implementation for the local tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong in tool parameters, headers and bodies)
             warning 12:41 refused: `secrets.B` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
             error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong in tool parameters, headers and bodies)

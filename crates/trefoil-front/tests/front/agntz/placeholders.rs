@@ -61,7 +61,7 @@ fn a_whole_value_in_the_signs_of_another_language_is_text() {
     check_one(
         "id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n",
         expect![[r#"
-            warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 4:86 not-a-placeholder: `$message` is text here, and its value is not read {maybe: "\"{{message}}\""}
         "#]],
     );
@@ -120,49 +120,49 @@ fn requests_are_looked_at_like_other_texts_but_for_their_address() {
         (
             "$TOKEN",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `$TOKEN` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "Bearer ${TOKEN}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:37 not-a-placeholder: `${TOKEN}` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "%TOKEN%",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `%TOKEN%` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "${env.TOKEN}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `${env.TOKEN}` is text, and `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "{env.TOKEN}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `{env.TOKEN}` is text, and `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "env.TOKEN",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:29 not-a-placeholder: `env.TOKEN` is text here, and its value is not read {maybe: "\"{{env.TOKEN}}\""}
             "#]],
         ),
         (
             "Bearer ${{ env.TOKEN }}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:37 not-a-placeholder: the `$` is no part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
             "#]],
         ),
@@ -173,28 +173,28 @@ fn requests_are_looked_at_like_other_texts_but_for_their_address() {
         (
             "{query}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `{query}` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "${query}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `${query}` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "[[query]]",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `[[query]]` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "query}}",
             expect![[r#"
-                warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `query}}` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),

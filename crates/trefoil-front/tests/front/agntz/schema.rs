@@ -380,3 +380,45 @@ fn one_input_has_one_answer() {
     silent(&agent("input: x, output: a"), "schema-mismatch");
     silent(&agent("input: y, output: b"), "schema-mismatch");
 }
+
+#[test]
+fn a_json_schema_that_is_nearly_one() {
+    let found = |schema: &str, expected| {
+        check_one(
+            &format!(
+                "id: a\nkind: llm\nmodel: {{ provider: openai, name: gpt-4o }}\ninstruction: hi\noutputSchema: {schema}\n"
+            ),
+            expected,
+        )
+    };
+    found(
+        "{ type: object, properties: [ { name: a } ] }",
+        expect![[r#"
+        error 5:43 invalid-schema: `properties` must be a mapping, not a list (write `NAME: { type: string }` for each property)
+    "#]],
+    );
+    found(
+        "{ type: obj, properties: { a: { type: string } } }",
+        expect![[r#"
+        error 5:23 invalid-schema: `type: obj` has no `properties` {maybe: "object"}
+    "#]],
+    );
+    found(
+        "{ type: string, properties: { a: { type: string } } }",
+        expect![[r#"
+        error 5:23 invalid-schema: `type: string` has no `properties` {maybe: "object"}
+    "#]],
+    );
+    found(
+        "{ type: string, properties: { type: array } }",
+        expect![[r#"
+        warning 5:17 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
+    "#]],
+    );
+    found(
+        "{ type: string, properties: string }",
+        expect![[r#"
+        warning 5:17 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
+    "#]],
+    );
+}

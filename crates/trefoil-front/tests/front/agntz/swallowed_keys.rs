@@ -140,35 +140,35 @@ fn keys_of_a_request_stand_in_it() {
     check_one(
         &tool("  headers: { Accept: x, method: POST }\n"),
         expect![[r#"
-            warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 8:25 swallowed-key: `method` is nested under `headers`, so it is not a key of the request (align it with `headers:` to make it a key of the request) [8:3 `headers` begins here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"),
         expect![[r#"
-            warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 9:23 swallowed-key: `body_type` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` begins here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"),
         expect![[r#"
-            warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             info 9:23 swallowed-key: `headers` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` begins here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"),
         expect![[r#"
-            warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 10:5 swallowed-key: `body` is one text here: a key needs a space after its `:` (write `a: "{{a}}"`)
         "#]],
     );
     check_one(
         &tool("  headers: { Authorisation: x }\n"),
         expect![[r#"
-            warning 6:9 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 8:14 unknown-key: `Authorisation` is no header that servers look for (did you mean `Authorization`?) {maybe: "Authorization"}
         "#]],
     );

@@ -16,7 +16,7 @@ tool:
   params: { channel: "#content", message: "New: {{text}}" }
 "##,
         expect![[r#"
-            warning 6:9 refused: the local tool `send_slack` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 6:9 missing-tool: no implementation for the local tool `send_slack` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
         "#]],
     );
 }
@@ -57,7 +57,7 @@ tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1]
 "#,
         expect![[r#"
             error 3:28 wrong-type: `server` must not be empty
-            warning 3:38 refused: the mcp tool `x` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 3:38 missing-tool: no implementation for the mcp tool `x` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 3:54 wrong-type: `a` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
             error 3:61 template-unclosed: `{{userQuery` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{userQuery}}"}
             error 3:78 wrong-type: `c` must be text or a template, not a list
@@ -82,7 +82,7 @@ tool:
 "#,
         expect![[r#"
             error 5:9 invalid-name: `get-user` cannot be an http tool (its name is a letter or `_`, then letters, digits and `_`)
-            warning 5:9 refused: the http tool `get-user` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 5:9 missing-tool: no implementation for the http tool `get-user` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 6:31 invalid-url: `{b?}` is optional, which only works after the `?` of the url
             warning 6:45 missing-input: nothing fills in `{d}`: `params` does not have it
             error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? it can be one of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`) {fix: "POST"}
@@ -101,7 +101,7 @@ kind: tool
 tool: { kind: http, name: f, url: "ftp://{x", body: { a: "b" } }
 "#,
         expect![[r#"
-            warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 3:35 invalid-url: `ftp://{x` is not an http address (an address begins with `https://` and a host)
             error 3:42 invalid-url: this `{` is not closed
             error 3:47 conflicting-keys: a GET request has no body (set `method` to POST, PUT or PATCH)
@@ -126,7 +126,7 @@ tool:
     refresh_on: [5]
 "#,
         expect![[r#"
-            warning 5:9 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 9:63 refused: `secrets.A` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
             error 10:28 unknown-value: `token_path` begins with `$` (for example `$.access_token`)
             error 11:14 missing-key: apply needs `name`
@@ -151,7 +151,7 @@ tool:
     extract: { token_path: $.access_token }
 "#,
         expect![[r#"
-            warning 5:9 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
         "#]],
     );
 }
@@ -164,22 +164,22 @@ fn a_query_of_optional_placeholders() {
     check_one(
         &weather("https://x.example/now{?units,lang}"),
         expect![[r#"
-        warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-    "#]],
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+        "#]],
     );
     check_one(
         &weather("https://x.example/now{?units,9}"),
         expect![[r#"
-        warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-        error 3:57 invalid-url: `{9}` is not a placeholder (a placeholder is a letter or `_`, then letters, digits and `_`)
-    "#]],
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 3:57 invalid-url: `{9}` is not a placeholder (a placeholder is a letter or `_`, then letters, digits and `_`)
+        "#]],
     );
     check_one(
         &weather("https://x.example/now{?unit}"),
         expect![[r#"
-        warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-        error 3:77 unknown-input: `units` is not a placeholder of the url (did you mean `unit`?) {fix: "unit"}
-    "#]],
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 3:77 unknown-input: `units` is not a placeholder of the url (did you mean `unit`?) {fix: "unit"}
+        "#]],
     );
 }
 
@@ -259,56 +259,56 @@ fn an_address_is_one() {
         (
             "https://example.com/users/:id/posts",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:62 not-a-placeholder: `:id` is text here (a placeholder of a url is `{id}`) {maybe: "{id}"}
             "#]],
         ),
         (
             "https://example.com/<city>",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:56 not-a-placeholder: `<city>` is text here (a placeholder of a url is `{city}`) {maybe: "{city}"}
             "#]],
         ),
         (
             "https://https://example.com/x",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: the address begins twice (take one `https://` away)
             "#]],
         ),
         (
             "https://api,example.com/x",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: `api,example.com` is not a host (its parts are joined with one `.` each)
             "#]],
         ),
         (
             "https://api..example.com/x",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: `api..example.com` is not a host (its parts are joined with one `.` each)
             "#]],
         ),
         (
             "https://<your-domain>/x",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:44 invalid-url: `<your-domain>` is a placeholder host (write the host that is to be called)
             "#]],
         ),
         (
             "https://YOUR_HOST/x",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:44 invalid-url: `YOUR_HOST` is a placeholder host (write the host that is to be called)
             "#]],
         ),
         (
             "https://example.com:99999/x",
             expect![[r#"
-                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: `99999` is not a port (a port is a number from 0 to 65535)
             "#]],
         ),
