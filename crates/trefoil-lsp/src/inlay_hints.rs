@@ -1,4 +1,6 @@
-//! Inlay hints: the model behind the name of an agent, where a step, state or node names one.
+//! Inlay hints: the model after the name of an agent, where a step, state or node names one.
+
+use std::collections::{HashMap, HashSet};
 
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node};
@@ -6,7 +8,7 @@ use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 
-/// A text that is shown behind another.
+/// A text that is shown after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// Where.
@@ -18,18 +20,21 @@ pub struct Hint {
 /// The hints in a part of a file.
 pub fn hints(analysis: &Analysis, file: FileId, within: Span) -> Vec<Hint> {
     let mut out: Vec<Hint> = Vec::new();
+    let mut told = HashSet::new();
+    let mut trees = Trees::default();
     for mention in analysis.mentions_in(file).filter(|m| !m.template) {
         let at = mention.at.span.end;
-        let model = || {
+        let mut model = || {
             let to = mention.to?;
             // Where a step declares itself here, the agent is what else stands here.
             let declaration = analysis.declaration(to).filter(|d| d.kind == DeclarationKind::Agent)?;
-            model(analysis, declaration.at)
+            trees.model(analysis, declaration.at)
         };
         if (within.start..=within.end).contains(&at)
-            && !out.iter().any(|h| h.at == at)
+            && !told.contains(&at)
             && let Some(text) = model()
         {
+            told.insert(at);
             out.push(Hint { at, text });
         }
     }
@@ -37,33 +42,40 @@ pub fn hints(analysis: &Analysis, file: FileId, within: Span) -> Vec<Hint> {
     out
 }
 
-/// The model of the agent whose name stands there.
-fn model(analysis: &Analysis, at: Location) -> Option<String> {
-    let root = analysis.tree(at.file)?;
-    let (within, entry) = find(root, at.span)?;
-    // An id beside the model, a name above it, or a name in the manifest's head.
-    let own = within.get("model").or_else(|| entry.value.mapping()?.get("model")).or_else(|| {
-        let spec = root.mapping()?.get("spec")?.value.mapping()?;
-        spec.get("runtime")?.value.mapping()?.get("model")
-    });
-    let text = |e: &Entry| e.value.scalar().map(|(_, t)| t.value.to_string());
-    let own = own?;
-    if let Some(parts) = own.value.mapping() {
-        return Some(format!("{}:{}", text(parts.get("provider")?)?, text(parts.get("name")?)?));
+/// The entries of files by the place of their key or value, each file walked once.
+#[derive(Default)]
+struct Trees<'a>(HashMap<FileId, HashMap<Span, (&'a Mapping, &'a Entry)>>);
+
+impl<'a> Trees<'a> {
+    /// The model of the agent whose name is at a place.
+    fn model(&mut self, analysis: &'a Analysis, at: Location) -> Option<String> {
+        let root = analysis.tree(at.file)?;
+        let (within, entry) = self.0.entry(at.file).or_insert_with(|| entries(root)).get(&at.span)?;
+        // An id beside the model, a name above it, or a name in the manifest's head.
+        let own = within.get("model").or_else(|| entry.value.mapping()?.get("model")).or_else(|| {
+            let spec = root.mapping()?.get("spec")?.value.mapping()?;
+            spec.get("runtime")?.value.mapping()?.get("model")
+        });
+        let text = |e: &Entry| e.value.scalar().map(|(_, t)| t.value.to_string());
+        let own = own?;
+        if let Some(parts) = own.value.mapping() {
+            return Some(format!("{}:{}", text(parts.get("provider")?)?, text(parts.get("name")?)?));
+        }
+        text(own).filter(|t| !t.is_empty())
     }
-    text(own).filter(|t| !t.is_empty())
 }
 
-/// The entry whose key or value stands there, and the mapping it is in.
-fn find(root: &Node, at: Span) -> Option<(&Mapping, &Entry)> {
+/// Every entry of a tree by the places of its key and of its value, with the mapping it is in.
+fn entries(root: &Node) -> HashMap<Span, (&Mapping, &Entry)> {
+    let mut all = HashMap::new();
     let mut stack = vec![root];
     while let Some(node) = stack.pop() {
         match &*node.kind {
             Kind::Mapping(mapping) => {
                 for entry in &mapping.entries {
                     let value = entry.value.scalar().map(|(_, t)| t.content());
-                    if entry.key.content() == at || value == Some(at) {
-                        return Some((mapping, entry));
+                    for at in [Some(entry.key.content()), value].into_iter().flatten() {
+                        all.entry(at).or_insert((mapping, entry));
                     }
                     stack.push(&entry.value);
                 }
@@ -72,5 +84,5 @@ fn find(root: &Node, at: Span) -> Option<(&Mapping, &Entry)> {
             Kind::Scalar(..) => {}
         }
     }
-    None
+    all
 }

@@ -10,6 +10,7 @@ mod seen;
 mod structure;
 mod template;
 
+pub use seen::environment;
 pub use seen::{models, written as written_model};
 pub use structure::named_by;
 pub use template::in_tag;

@@ -1,7 +1,7 @@
 //! What the files of the folder have already: names of models, of environment variables, words that a path was compared with.
 
 use trefoil_syntax::yaml::{Kind, Node};
-use trefoil_syntax::{FileId, Span};
+use trefoil_syntax::{FileId, Location, Span};
 
 use super::{Item, Sort};
 use crate::analysis::Analysis;
@@ -87,20 +87,27 @@ fn key(step: &Step) -> Option<&str> {
 
 /// The environment variables that texts of the folder name, but for the one at an offset.
 pub fn variables(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Item> {
+    let here = |at: Location| at.file == file && crate::analysis::touches(at.span, offset);
+    let names = environment(analysis, here).into_iter();
+    names.map(|name| Item::new(name, Sort::Property).detail("read elsewhere")).collect()
+}
+
+/// The environment variables that texts of the folder name, by name, except for those at some places.
+pub fn environment(analysis: &Analysis, except: impl Fn(Location) -> bool) -> Vec<&str> {
     let facts = analysis.facts();
     let mut names: Vec<&str> = Vec::new();
     for m in facts.mentions.iter().filter(|m| m.template && m.to.is_none()) {
-        let here = m.at.file == file && crate::analysis::touches(m.at.span, offset);
         let path = path_to(analysis.text(m.at.file), m.at.span);
         let Some(name) = path.strip_prefix("env.").filter(|name| !name.is_empty() && !name.contains('.')) else {
             continue;
         };
-        if !here && !names.contains(&name) {
+        if !except(m.at) {
             names.push(name);
         }
     }
     names.sort_unstable();
-    names.into_iter().map(|name| Item::new(name, Sort::Property).detail("read elsewhere")).collect()
+    names.dedup();
+    names
 }
 
 /// The texts that a path is compared with in the conditions of the folder, but for the one at an offset.

@@ -41,5 +41,6 @@ pub fn creations(analysis: &Analysis, file: FileId, span: Span) -> Vec<Creation>
         };
         out.extend(made.filter(|m| !out.contains(m)));
     }
+    out.extend(thing::env_file(analysis, dialect, file, here));
     out
 }

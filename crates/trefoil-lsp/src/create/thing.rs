@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use trefoil::internals::door;
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::yaml::{Entry, Mapping, Node};
-use trefoil_syntax::{Edit, Location};
+use trefoil_syntax::{Edit, FileId, Location, Span};
 
 use super::{Creation, insert};
 use crate::analysis::Analysis;
-use crate::completion::{models, named_by};
+use crate::completion::{environment, models, named_by};
 use crate::cursor::{Step, spot};
 
 /// What makes the thing that a key names.
@@ -39,6 +39,22 @@ pub fn missing(analysis: &Analysis, dialect: &str, at: Location) -> Option<Creat
         ("sirenspec", _) => around.node(),
         _ => None,
     }
+}
+
+/// What makes the environment file of a manifest, with the names that its folder reads, if its path is at the place.
+pub fn env_file(analysis: &Analysis, dialect: &str, file: FileId, here: impl Fn(Span) -> bool) -> Option<Creation> {
+    let root = analysis.tree(file).filter(|_| dialect == "sirenspec")?;
+    let path = root.mapping()?.get("env_file")?.value.string()?;
+    let at = Location { file, span: path.content() };
+    let around = Around { analysis, at, root, call: None, name: &path.value };
+    let own = around.folder()?;
+    let target = door::clean(&own.join(&*path.value));
+    if !here(at.span) || path.value.is_empty() || !target.starts_with(&own) || target == own {
+        return None;
+    }
+    let names = environment(analysis, |_| false);
+    let text = names.into_iter().map(|name| format!("{name}=\n")).collect::<String>();
+    around.file(target, format!("create environment file `{}`", path.value), &text)
 }
 
 struct Around<'a> {

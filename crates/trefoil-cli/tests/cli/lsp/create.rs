@@ -240,3 +240,22 @@ fn nothing_is_made_where_it_may_be_there() {
         assert_eq!(titles(&mut client, context), [""; 0], "{context}");
     }
 }
+
+#[test]
+fn a_missing_environment_file_is_made_with_the_names_that_are_read() {
+    let flow = format!(
+        "env_file: ./config/.env\n{}",
+        SIRENSPEC.replace("Be short.", "Be short. {{ env.TONE }} {{ env.TONE }} {{ env.HOST }}")
+    );
+    let mut client = with(&flow);
+    assert_eq!(titles(&mut client, "ver‸sion"), [""; 0], "only at the path");
+    let title = "create environment file `./config/.env`";
+    let all = offered(&mut client, "./config/‸.env");
+    let text = all.iter().find(|a| a["title"] == title).unwrap()["edit"].to_string();
+    assert!(text.contains("HOST=\\nTONE=\\n"), "{text}");
+    let (_, new) = taken(&mut client, "./config/‸.env", title);
+    assert_eq!(new, ["config/.env"]);
+    assert_eq!(titles(&mut client, "./config/‸.env"), [""; 0], "it exists");
+    client.edit("a.yaml", "./config/.env", "../outside/.env");
+    assert_eq!(titles(&mut client, "../outside/‸.env"), [""; 0], "nothing is made outside");
+}

@@ -60,7 +60,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
             "33:22 unresolved-name",
             "34:29 unresolved-name",
             "!37:16 unknown-reference",
-            "46:15 refused",
+            "46:15 missing-tool",
             "49:42 unresolved-name",
         ],
     ),
