@@ -117,7 +117,8 @@ pub enum Guard {
 }
 
 /// A sort of personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the entity of its name")]
 pub enum PiiEntity {
     Email,
@@ -127,7 +128,8 @@ pub enum PiiEntity {
 }
 
 /// What to do with personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PiiAction {
     /// Replace it.
     Redact,

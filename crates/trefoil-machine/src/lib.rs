@@ -16,6 +16,7 @@ pub mod request;
 
 pub mod event;
 pub mod journal;
+pub mod wire;
 
 pub mod guard;
 pub mod schemas;

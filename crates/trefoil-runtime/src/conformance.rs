@@ -80,7 +80,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             engine: "0.1.0".to_owned(),
             flags: Flags { seed: u64::MAX, max_calls: None },
         },
-        EntryKind::Scheduled { key: key("a/b"), activity: "model".to_owned(), content: ContentKey(u128::MAX - 1) },
+        EntryKind::Scheduled { key: key("a/b"), activity: "model".to_owned(), content: ContentKey([7; 32]) },
         EntryKind::Completed { key: key("a/b"), value: tricky.clone(), usage },
         EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null, usage: None },
         EntryKind::Failed { key: key("a/d"), error: error.clone(), usage },

@@ -107,18 +107,6 @@ impl Question {
         (!holes.is_empty()).then(|| Self { presence: true, ..Self::truth(Value::from(holes)) })
     }
 
-    /// Text that is the same for the same question; holes by name. The key under which the answer is kept.
-    pub fn canonical(&self) -> String {
-        if self.presence {
-            let mut out = "set:".to_owned();
-            self.expression.write_canonical(&mut out);
-            return out;
-        }
-        let mut out = format!("{:?}:", self.policy.conditions).to_lowercase();
-        self.expression.write_canonical(&mut out);
-        out
-    }
-
     /// What whoever watches may see: the condition as written, else the names of the holes. Never an operand's value,
     /// which together with the answer would give away what is in the hole.
     pub fn shown(&self) -> String {

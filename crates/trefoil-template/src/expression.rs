@@ -1,12 +1,12 @@
 //! The expression tree that all condition grammars and template helpers share.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::value::{Hole, Value};
 
 /// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Comparison {
     /// `==`: same type and value (decision A6); also `is`.
     Equal,
@@ -58,7 +58,8 @@ impl Comparison {
 }
 
 /// An arithmetic operation (SirenSpec only).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Arithmetic {
     /// `+`
     Add,
@@ -73,7 +74,8 @@ pub enum Arithmetic {
 }
 
 /// A function or helper of any dialect that has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each is the function of its name")]
 pub enum Function {
     // SirenSpec (decision S8)
@@ -100,11 +102,12 @@ pub enum Function {
     Number,
 }
 
-/// An expression.
-#[derive(Debug, Clone, PartialEq)]
+/// An expression. Its JSON is part of stored requests: a variant keeps its name there for ever.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Expression {
     /// A value.
-    Literal(Value),
+    Literal(#[serde(with = "crate::value::wire")] Value),
     /// The reference of this index in [`crate::Condition::references`].
     Reference(u32),
     /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
@@ -164,34 +167,4 @@ impl Expression {
             Self::Index(a, b) => Self::Index(Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
         })
     }
-
-    /// One text for one expression: names of nodes and canonical values, in parentheses.
-    pub(crate) fn write_canonical(&self, out: &mut String) {
-        let _ = match self {
-            Self::Literal(value) => return value.write_canonical(out),
-            Self::Reference(i) => write!(out, "(reference {i}"),
-            Self::Local(i) => write!(out, "(local {i}"),
-            Self::List(items) => return canonical(out, "list", items),
-            Self::Not(e) => return canonical(out, "not", [&**e]),
-            Self::And(items) => return canonical(out, "and", items),
-            Self::Or(items) => return canonical(out, "or", items),
-            Self::Compare(operands, comparisons) => return canonical(out, &format!("{comparisons:?}"), operands),
-            Self::Arithmetic(op, a, b) => return canonical(out, &format!("{op:?}"), [&**a, &**b]),
-            Self::Negate(e) => return canonical(out, "negate", [&**e]),
-            Self::Index(a, b) => return canonical(out, "index", [&**a, &**b]),
-            Self::Member(e, name) => return canonical(out, &format!("member {name:?}"), [&**e]),
-            Self::Call(function, arguments) => return canonical(out, &format!("{function:?}"), arguments),
-        };
-        out.push(')');
-    }
-}
-
-fn canonical<'e>(out: &mut String, head: &str, parts: impl IntoIterator<Item = &'e Expression>) {
-    out.push('(');
-    out.push_str(head);
-    for part in parts {
-        out.push(' ');
-        part.write_canonical(out);
-    }
-    out.push(')');
 }

@@ -1,7 +1,8 @@
 //! What differs between the dialects' template languages, as data. Three constants; never a trait, never `if dialect`.
 
 /// Which condition grammar a dialect has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ConditionGrammar {
     /// `{{path}} == literal && ...` (decision A5).
     Braced,
@@ -101,6 +102,14 @@ impl Policy {
     /// Whether values stand in placeholders as literals too: where paths have none, a path in quotes is text.
     pub fn reads_literals(&self) -> bool {
         self.blocks == Blocks::Handlebars
+    }
+    /// The rules of the dialect whose conditions are written in this grammar.
+    pub fn with(grammar: ConditionGrammar) -> Self {
+        match grammar {
+            ConditionGrammar::Braced => Self::AGNTZ,
+            ConditionGrammar::Handlebars => Self::AEGIS,
+            ConditionGrammar::Python => Self::SIRENSPEC,
+        }
     }
     /// agntz.
     pub const AGNTZ: Policy = Policy {

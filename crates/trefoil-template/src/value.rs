@@ -1,11 +1,13 @@
 //! Run-time values: JSON with cheap clones, plus text whose secret parts are still holes.
 //!
-//! Printing is in `text`, JSON in and out in `json`, holes in `masked`, numbers in `number`.
+//! Printing is in `text`, JSON in and out in `json`, JSON that keeps holes in `wire`, holes in `masked`, numbers in
+//! `number`.
 
 mod json;
 mod masked;
 mod number;
 mod text;
+pub mod wire;
 
 use std::sync::Arc;
 
@@ -41,7 +43,7 @@ pub enum Value {
     List(Arc<Vec<Value>>),
     /// An object.
     Object(Arc<Object>),
-    /// Text with holes. Serializes as its masked form (`***`); never comes back from JSON.
+    /// Text with holes. Serializes as its masked form (`***`), which never comes back; [`wire`] keeps the holes.
     Masked(Arc<Masked>),
 }
 

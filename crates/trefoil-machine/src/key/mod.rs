@@ -64,13 +64,36 @@ impl fmt::Display for Key {
     }
 }
 
-/// A stable 128-bit hash of the resolved request (holes by name): equal content, equal key, on every machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ContentKey(pub u128);
+/// The hash of what an activity depends on (see [`crate::wire`]): SHA-256 of the canonical request, holes by name. Equal
+/// content, equal key, on every machine. As text: 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentKey(pub [u8; 32]);
 
 impl fmt::Display for ContentKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ContentKey({self})")
+    }
+}
+
+impl std::str::FromStr for ContentKey {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut key = [0; 32];
+        let digits = text.as_bytes().chunks_exact(2);
+        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err("a content key has 64 hexadecimal digits");
+        }
+        for (byte, digits) in key.iter_mut().zip(digits) {
+            let digits = std::str::from_utf8(digits).unwrap_or_default();
+            *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+        }
+        Ok(Self(key))
     }
 }
 
@@ -82,7 +105,6 @@ impl serde::Serialize for ContentKey {
 
 impl<'de> serde::Deserialize<'de> for ContentKey {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(d)?;
-        u128::from_str_radix(&text, 16).map(Self).map_err(serde::de::Error::custom)
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -1,12 +1,12 @@
 //! Questions that only the driver can answer (decision C8): asked once for each step, then the work goes on.
 
-use super::content;
 use super::eval::Ask;
 use super::frame::{Asking, FrameId, Outcome, Task};
 use super::turn::{Purpose, Turn};
 use crate::error::RunError;
 use crate::key::Key;
 use crate::request::Request;
+use crate::wire::{self, AskDecide};
 
 /// Questions of one step. More would mean that an answer did not settle its question.
 const MAX_QUESTIONS: usize = 1000;
@@ -14,26 +14,26 @@ const MAX_QUESTIONS: usize = 1000;
 impl Turn<'_> {
     /// Asks, and does `task` again when the answer is there.
     pub fn ask(&mut self, f: FrameId, Ask { question, places }: Ask, task: Task) {
-        let canonical = question.canonical();
+        let asked = AskDecide::of(&question);
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let aside = frame.aside.get_or_insert_default();
-        if let Some(asking) = aside.asking.iter_mut().find(|a| a.question == canonical) {
+        if let Some(asking) = aside.asking.iter_mut().find(|a| a.question == asked) {
             asking.tasks.push(task);
             return;
         }
-        if aside.decided.len() >= MAX_QUESTIONS || aside.decided.iter().any(|(known, _)| *known == canonical) {
+        if aside.decided.len() >= MAX_QUESTIONS || aside.decided.iter().any(|(known, _)| *known == asked) {
             let error = RunError::new("LIMIT_EXCEEDED", "a condition on the environment could not be evaluated");
             return self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
         }
         // Named by its content: which of a step's questions comes first may depend on timing.
-        let digits = content::digest(&canonical);
+        let digits = wire::digest(&asked);
         let request = Request::Decide(question);
         let key = self.own_activity(f, Purpose::Decide, request, |path, above| {
             path.own("decide", above).digits(digits);
         });
         let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
         if let (Some(aside), Some(key)) = (aside, key) {
-            aside.asking.push(Asking { key, question: canonical, tasks: vec![task], places });
+            aside.asking.push(Asking { key, question: asked, tasks: vec![task], places });
         }
     }
 

@@ -11,6 +11,7 @@ use crate::error::RunError;
 use crate::event::Tally;
 use crate::key::Key;
 use crate::request::Usage;
+use crate::wire::AskDecide;
 
 /// Names a frame.
 pub type FrameId = Id<Frame>;
@@ -89,7 +90,7 @@ impl Frame {
 #[derive(Debug, Default)]
 pub struct Aside {
     /// Questions answered, by their canonical text.
-    pub decided: Vec<(String, bool)>,
+    pub decided: Vec<(AskDecide, bool)>,
     /// Questions under way, and what goes on when they are answered.
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
@@ -122,8 +123,8 @@ pub struct Misfit {
 pub struct Asking {
     /// The activity's key.
     pub key: Key,
-    /// The question's canonical text.
-    pub question: String,
+    /// What it asks.
+    pub question: AskDecide,
     /// What is done again then.
     pub tasks: Vec<Task>,
     /// The places of what it is about, by the path that is written there.

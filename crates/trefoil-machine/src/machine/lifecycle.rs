@@ -5,9 +5,9 @@ use trefoil_ir::{
 };
 use trefoil_template::Value;
 
-use super::content;
 use super::eval::Stop;
 use super::frame::{FrameId, Outcome, Task, What};
+use super::jitter;
 use super::steps;
 use super::trail;
 use super::turn::{Purpose, Turn};
@@ -261,7 +261,7 @@ impl Turn<'_> {
             return false;
         }
         let seed = self.core.flags.seed;
-        let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key))
+        let delay_ms = delay(retry, frame.attempt, || jitter::fraction(seed, &frame.key))
             .max(error.retry_after_ms.map_or(0, |ms| u64::from(ms.get())));
         let next = frame.attempt + 1;
         let left = self.time_left(f, step);

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use trefoil_ir::{FlowId, StepId};
 
+use super::Command;
 use super::activation::{Activation, ActivationId};
 use super::eval::Stop;
 use super::frame::{Doing, Frame, FrameId, Task, What};
 use super::steps::flow::FlowCall;
 use super::turn::{Pending, Purpose, Turn};
-use super::{Command, content};
 use crate::error::RunError;
 use crate::key::Key;
 use crate::key::Path;
 use crate::request::{Activity, Request};
+use crate::wire::WireRequest;
 
 /// Calls within calls. A cycle of calls is a load error; this also stops one made by a rendered name.
 const MAX_DEPTH: u32 = 128;
@@ -111,7 +112,7 @@ impl Turn<'_> {
         self.core.calls += u64::from(model && !again);
         let bytes = request.weight();
         self.core.carried = self.core.carried.saturating_add(bytes);
-        let content = content::key(&request, self.prepared);
+        let content = WireRequest::of(&request, self.program).key();
         let labels = self.labels(f);
         self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes });
         self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use testbed::Run;
 use trefoil_ir::Program;
+use trefoil_machine::wire::{AskDecide, canonical};
 use trefoil_machine::{Activity, Cause, Entry, Flags, Key, Machine, Prepared, Request, RunError, Usage};
-use trefoil_template::Value;
+use trefoil_template::{Question, Value};
 
 pub const FLAGS: Flags = Flags { seed: 11, max_calls: None };
 
@@ -53,6 +54,10 @@ fn limit(key: &str) -> bool {
     key.contains("~timeout") || key.contains("~budget")
 }
 
+fn asked(question: &Question) -> String {
+    String::from_utf8(canonical(&AskDecide::of(question))).unwrap()
+}
+
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -87,7 +92,7 @@ pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
         Request::Human(human) if human.refused.is_some() => Ok("sure".into()),
         Request::Human(_) => Ok("yes".into()),
         Request::Timer { .. } => Ok(Value::Null),
-        Request::Decide(question) => Ok(hash(&question.canonical()).is_multiple_of(2).into()),
+        Request::Decide(question) => Ok(hash(&asked(question)).is_multiple_of(2).into()),
     };
     let model = matches!(activity.request, Request::Model(_));
     (result, model.then_some(Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() }))

@@ -13,3 +13,4 @@ mod machine;
 mod properties;
 mod random;
 mod spent;
+mod wire;

@@ -294,7 +294,7 @@ fn a_journal_of_something_else_is_refused_by_name() {
     expect!["entry 1 is `say` (model), but the program asks for `tell` (model)"].assert_eq(&other_step.message);
     let other_prompt = resume(program("y", "say")).unwrap_err();
     assert_eq!(other_prompt.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model) with content 44f1082a0bc7473fb8a84d77ec2b5605, but the program asks for `say` with content 80fd00f0ece9d34ad5e50d073bc49815"].assert_eq(&other_prompt.message);
+    expect!["entry 1 is `say` (model) with content 31de46842fdba0460d80ef3c2c9764524fd61b28bbde947a40698b3d5a8bc7f5, but the program asks for `say` with content 94d1890e77417e41f6ab38b38763c0dd34c20441f1a9e65bfcad4fa9a44fae6d"].assert_eq(&other_prompt.message);
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Value {
         }
     }
 
-    /// Text that is the same for the same content and names the holes: what content keys are made of.
+    /// Text that is the same for the same content, and names the holes. For comparing and for messages.
     pub fn canonical(&self) -> String {
         let mut out = String::new();
         self.write_canonical(&mut out);

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use trefoil_machine::wire::AskDecide;
 use trefoil_template::{
     Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::Names,
 };
@@ -32,7 +33,7 @@ const CODE: &[&str] = &[
 pub(crate) struct World {
     state: Value,
     policy: &'static Policy,
-    answers: RefCell<Vec<(String, bool)>>,
+    answers: RefCell<Vec<(AskDecide, bool)>>,
 }
 
 impl World {
@@ -69,12 +70,12 @@ impl World {
 
     /// Notes the answer to a question, as a driver would work it out. A question that was answered is not asked again.
     pub(crate) fn answer(&self, question: &Question) {
-        let canonical = question.canonical();
+        let asked = AskDecide::of(question);
         let mut answers = self.answers.borrow_mut();
-        assert!(answers.iter().all(|(known, _)| *known != canonical), "asked again: {canonical}");
+        assert!(answers.iter().all(|(known, _)| *known != asked), "asked again: {asked:?}");
         let answer = question.answer(&mut fill);
-        assert_eq!(answer, question.answer(&mut fill), "two answers to {canonical}");
-        answers.push((canonical, answer.unwrap_or(false)));
+        assert_eq!(answer, question.answer(&mut fill), "two answers to {asked:?}");
+        answers.push((asked, answer.unwrap_or(false)));
         assert!(answers.len() < 5000, "no end of questions");
     }
 }
@@ -113,8 +114,8 @@ impl Scope for World {
     }
 
     fn decided(&self, question: &Question) -> Option<bool> {
-        let canonical = question.canonical();
-        self.answers.borrow().iter().find(|(known, _)| *known == canonical).map(|(_, answer)| *answer)
+        let asked = AskDecide::of(question);
+        self.answers.borrow().iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::answer;
 use crate::error::RunError;
 use crate::key::Key;
 use crate::text::strip_fence;
+use crate::wire::AskDecide;
 use scope::Bound;
 use text::Joined;
 pub use text::of as text_of;
@@ -68,8 +69,8 @@ pub struct Context<'a> {
     pub failure: Option<&'a str>,
     /// [`Source::RunId`].
     pub run: &'a Arc<str>,
-    /// Questions answered, by their canonical text.
-    pub decided: &'a [(String, bool)],
+    /// Questions answered.
+    pub decided: &'a [(AskDecide, bool)],
     /// The step whose result or failure is looked at, for provenance.
     pub by: Option<&'a Key>,
     /// Bytes of the values made so far in the run.
@@ -261,8 +262,8 @@ impl Context<'_> {
         if self.decided.is_empty() {
             return None;
         }
-        let canonical = question.canonical();
-        self.decided.iter().find(|(known, _)| *known == canonical).map(|(_, answer)| *answer)
+        let asked = AskDecide::of(question);
+        self.decided.iter().find(|(known, _)| *known == asked).map(|(_, answer)| *answer)
     }
 }
 

@@ -1,0 +1,137 @@
+//! Back to the machine's requests.
+
+use std::fmt;
+
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, SchemaId, ToolKind};
+use trefoil_template::{Policy, Question, Value};
+
+use super::*;
+use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
+
+/// Why a stored request cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WireError {
+    /// It is of a later version than this build reads.
+    Newer(u16),
+    /// It names a schema that the program does not have.
+    Schema,
+    /// A number is not one.
+    Seed(String),
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Newer(v) => write!(f, "the request has version {v}, but this build reads only up to {VERSION}"),
+            Self::Schema => f.write_str("the request has a schema that is not in this program"),
+            Self::Seed(text) => write!(f, "the seed `{text}` is not a whole number of 64 bits"),
+        }
+    }
+}
+
+impl std::error::Error for WireError {}
+
+impl WireRequest {
+    /// The request, for whoever has the same program. Where the parts of a message came from is not known any more.
+    pub fn request(&self, program: &Program) -> Result<Request, WireError> {
+        if self.v > VERSION {
+            return Err(WireError::Newer(self.v));
+        }
+        Ok(match self.request.clone() {
+            WireKind::Model { ask, how } => Request::Model(Box::new(model(*ask, how, program)?)),
+            WireKind::Tool { ask } => Request::Tool(tool(ask)),
+            WireKind::Command { ask: AskCommand { script, arguments, env, workdir } } => {
+                let env = env.into_iter().map(|entry| (entry.name, entry.value)).collect();
+                Request::Command(CommandRequest { script, arguments, env, workdir })
+            }
+            WireKind::Human { ask: AskHuman { step, prompt, default, refused }, how } => {
+                let on_timeout = default.map_or(OnTimeout::Fail, OnTimeout::Answer);
+                let HowHuman { timeout_ms, accepts } = how;
+                Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout })
+            }
+            WireKind::Timer { ask } => Request::Timer { ms: ask.ms },
+            WireKind::Decide { ask: AskDecide { grammar, expression, presence }, how } => {
+                Request::Decide(Question { expression, policy: Policy::with(grammar), text: how.text, presence })
+            }
+        })
+    }
+}
+
+fn model(ask: AskModel, how: HowModel, program: &Program) -> Result<ModelRequest, WireError> {
+    let AskModel { provider, model, messages, parameters, format, schema, guards } = ask;
+    let HowModel { speaker, schema_name, timeout_ms, stream, provisional } = how;
+    let format = match format {
+        WireFormat::Text => AnswerFormat::Text,
+        WireFormat::Json => AnswerFormat::Json(known(schema.as_ref(), program)?),
+        WireFormat::JsonOrText => AnswerFormat::JsonOrText,
+    };
+    let guards = guards.into_iter().map(|guard| self::guard(guard, program)).collect::<Result<_, _>>()?;
+    let messages = messages.into_iter().map(|m| Message { role: m.role, content: m.content, parts: Vec::new() });
+    Ok(ModelRequest {
+        speaker,
+        provider,
+        model,
+        messages: messages.collect(),
+        parameters: self::parameters(parameters, timeout_ms)?,
+        format,
+        schema: schema.map(|schema| (schema_name.unwrap_or_default(), schema)),
+        guards,
+        stream,
+        provisional,
+    })
+}
+
+fn parameters(parameters: WireParameters, timeout_ms: Option<u64>) -> Result<ModelParameters, WireError> {
+    let WireParameters {
+        temperature,
+        top_p,
+        top_k,
+        max_tokens,
+        presence_penalty,
+        frequency_penalty,
+        seed,
+        stop,
+        provider_options,
+    } = parameters;
+    let seed = seed.map(|text| text.parse().map_err(|_| WireError::Seed(text))).transpose()?;
+    Ok(ModelParameters {
+        temperature,
+        top_p,
+        top_k,
+        max_tokens,
+        presence_penalty,
+        frequency_penalty,
+        seed,
+        stop,
+        provider_options,
+        timeout_ms,
+    })
+}
+
+fn guard(guard: WireGuard, program: &Program) -> Result<Guard, WireError> {
+    Ok(match guard {
+        WireGuard::Injection {} => Guard::Injection,
+        WireGuard::Length { max_chars, refuse } => {
+            Guard::Length { max_chars: usize::try_from(max_chars).unwrap_or(usize::MAX), refuse }
+        }
+        WireGuard::Pii { entities, action, replacement } => Guard::Pii { entities, action, replacement },
+        WireGuard::Schema { schema } => Guard::Schema(known(Some(&schema), program)?),
+        WireGuard::TokenCap { max_tokens, warn } => Guard::TokenCap { max_tokens, warn },
+    })
+}
+
+/// The program's own schema of this content.
+fn known(schema: Option<&Value>, program: &Program) -> Result<SchemaId, WireError> {
+    let at = program.schemas.iter().position(|own| Some(&own.json) == schema).ok_or(WireError::Schema)?;
+    u32::try_from(at).map(SchemaId).map_err(|_| WireError::Schema)
+}
+
+fn tool(ask: AskTool) -> ToolRequest {
+    let kind = match ask.tool {
+        WireTool::Local {} => ToolKind::Local,
+        WireTool::Http {} => ToolKind::Http,
+        WireTool::Python {} => ToolKind::Python,
+        WireTool::Mcp { server } => ToolKind::Mcp { server },
+    };
+    ToolRequest { name: ask.name, kind, arguments: ask.arguments }
+}

@@ -1,0 +1,113 @@
+//! Requests as they are stored and sent to other processes, and what their content keys are made of.
+//!
+//! ```text
+//! Request --of--> WireRequest --JSON--> a store, a worker --request--> Request
+//!                      `--content--> RFC 8785 bytes --SHA-256--> ContentKey
+//! ```
+//!
+//! These types are a contract: what one version writes, all later ones read. A new field is optional and is not written
+//! where it has its default, so that the keys of older requests stay what they are; anything else needs a new [`VERSION`].
+//! Nothing here comes from `Debug` or from words for people. Values go in by [their wire form](trefoil_template::wire), with
+//! the names of holes and never their content.
+//!
+//! A request has two halves: `ask` decides what comes back, and is what the content key is made of; `how` is about who asks,
+//! how it is shown and how long it may take. Golden vectors are in `tests/machine/wire`.
+
+mod ask;
+mod back;
+mod canonical;
+mod of;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+pub use ask::{
+    AskCommand, AskDecide, AskHuman, AskModel, AskTimer, AskTool, WireEntry, WireFormat, WireGuard, WireMessage,
+    WireParameters, WireTool,
+};
+pub use back::WireError;
+pub use canonical::canonical;
+pub(crate) use canonical::digest;
+
+/// The version that this build writes; it reads it and those before.
+pub const VERSION: u16 = 1;
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WireRequest {
+    /// [`VERSION`] of the writer.
+    pub v: u16,
+    /// What is asked for.
+    pub request: WireKind,
+}
+
+/// The sorts of request, as [`crate::Request`] has them, each in its two halves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each is the request of its name")]
+pub enum WireKind {
+    Model {
+        ask: Box<AskModel>,
+        #[serde(default)]
+        how: HowModel,
+    },
+    Tool {
+        ask: AskTool,
+    },
+    Command {
+        ask: AskCommand,
+    },
+    Human {
+        ask: AskHuman,
+        #[serde(default)]
+        how: HowHuman,
+    },
+    Timer {
+        ask: AskTimer,
+    },
+    Decide {
+        ask: AskDecide,
+        #[serde(default)]
+        how: HowDecide,
+    },
+}
+
+/// How a model call is handled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HowModel {
+    /// The agent that speaks.
+    #[serde(default)]
+    pub speaker: Arc<str>,
+    /// What its schema is called for the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_name: Option<Arc<str>>,
+    /// Milliseconds for the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Text is shown while it arrives.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stream: bool,
+    /// What is shown before the answer is whole is provisional.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub provisional: bool,
+}
+
+/// How a question to a person is handled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HowHuman {
+    /// Milliseconds until the default, or the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The answers that lead on, where only some do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepts: Vec<Arc<str>>,
+}
+
+/// How a decision is shown.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HowDecide {
+    /// The condition as somebody wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Arc<str>>,
+}

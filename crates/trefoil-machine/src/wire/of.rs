@@ -1,0 +1,122 @@
+//! From the machine's requests.
+
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, ToolKind};
+use trefoil_template::Question;
+
+use super::ask::WireEntry;
+use super::*;
+use crate::request::{CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
+
+impl WireRequest {
+    /// A request of this program's, whose schemas go with it.
+    pub fn of(request: &Request, program: &Program) -> Self {
+        let request = match request {
+            Request::Model(request) => model(request, program),
+            Request::Tool(request) => WireKind::Tool { ask: tool(request) },
+            Request::Command(request) => WireKind::Command { ask: command(request) },
+            Request::Human(request) => human(request),
+            Request::Timer { ms } => WireKind::Timer { ask: AskTimer { ms: *ms } },
+            Request::Decide(question) => {
+                let how = HowDecide { text: question.text.clone() };
+                WireKind::Decide { ask: AskDecide::of(question), how }
+            }
+        };
+        Self { v: VERSION, request }
+    }
+}
+
+impl AskDecide {
+    /// What a question asks.
+    pub fn of(question: &Question) -> Self {
+        let Question { expression, policy, presence, text: _ } = question;
+        Self { grammar: policy.conditions, expression: expression.clone(), presence: *presence }
+    }
+}
+
+fn model(request: &ModelRequest, program: &Program) -> WireKind {
+    let ModelRequest { speaker, provider, model, messages, parameters, format, schema, guards, stream, provisional } =
+        request;
+    let (schema_name, schema) = schema.clone().unzip();
+    let messages = messages.iter().map(|m| WireMessage { role: m.role, content: m.content.clone() });
+    let format = match format {
+        AnswerFormat::Text => WireFormat::Text,
+        AnswerFormat::Json(_) => WireFormat::Json,
+        AnswerFormat::JsonOrText => WireFormat::JsonOrText,
+    };
+    let ask = AskModel {
+        provider: provider.clone(),
+        model: model.clone(),
+        messages: messages.collect(),
+        parameters: parameters_of(parameters),
+        format,
+        schema,
+        guards: guards.iter().map(|guard| guard_of(guard, program)).collect(),
+    };
+    let timeout_ms = parameters.timeout_ms;
+    let how =
+        HowModel { speaker: speaker.clone(), schema_name, timeout_ms, stream: *stream, provisional: *provisional };
+    WireKind::Model { ask: Box::new(ask), how }
+}
+
+fn parameters_of(parameters: &ModelParameters) -> WireParameters {
+    let ModelParameters {
+        temperature,
+        top_p,
+        top_k,
+        max_tokens,
+        presence_penalty,
+        frequency_penalty,
+        seed,
+        stop,
+        provider_options,
+        timeout_ms: _,
+    } = parameters;
+    WireParameters {
+        temperature: *temperature,
+        top_p: *top_p,
+        top_k: *top_k,
+        max_tokens: *max_tokens,
+        presence_penalty: *presence_penalty,
+        frequency_penalty: *frequency_penalty,
+        seed: seed.map(|seed| seed.to_string()),
+        stop: stop.clone(),
+        provider_options: provider_options.clone(),
+    }
+}
+
+fn guard_of(guard: &Guard, program: &Program) -> WireGuard {
+    match guard {
+        Guard::Injection => WireGuard::Injection {},
+        Guard::Length { max_chars, refuse } => WireGuard::Length { max_chars: *max_chars as u64, refuse: *refuse },
+        Guard::Pii { entities, action, replacement } => {
+            WireGuard::Pii { entities: entities.clone(), action: *action, replacement: replacement.clone() }
+        }
+        Guard::Schema(id) => {
+            WireGuard::Schema { schema: program.schema(*id).map(|s| s.json.clone()).unwrap_or_default() }
+        }
+        Guard::TokenCap { max_tokens, warn } => WireGuard::TokenCap { max_tokens: *max_tokens, warn: *warn },
+    }
+}
+
+fn tool(request: &ToolRequest) -> AskTool {
+    let tool = match &request.kind {
+        ToolKind::Local => WireTool::Local {},
+        ToolKind::Http => WireTool::Http {},
+        ToolKind::Python => WireTool::Python {},
+        ToolKind::Mcp { server } => WireTool::Mcp { server: server.clone() },
+    };
+    AskTool { name: request.name.clone(), tool, arguments: request.arguments.clone() }
+}
+
+fn command(request: &CommandRequest) -> AskCommand {
+    let CommandRequest { script, arguments, env, workdir } = request;
+    let env = env.iter().map(|(name, value)| WireEntry { name: name.clone(), value: value.clone() });
+    AskCommand { script: script.clone(), arguments: arguments.clone(), env: env.collect(), workdir: workdir.clone() }
+}
+
+fn human(request: &HumanRequest) -> WireKind {
+    let HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout } = request;
+    let default = if let OnTimeout::Answer(answer) = on_timeout { Some(answer.clone()) } else { None };
+    let ask = AskHuman { step: step.clone(), prompt: prompt.clone(), default, refused: refused.clone() };
+    WireKind::Human { ask, how: HowHuman { timeout_ms: *timeout_ms, accepts: accepts.clone() } }
+}

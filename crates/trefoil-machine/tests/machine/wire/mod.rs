@@ -1,0 +1,261 @@
+//! The contract of stored requests. `vectors.jsonl` holds a request of every sort, what its content key is made of, and the
+//! key: written once and never changed, because journals, caches and other processes hold such keys. A change that breaks a
+//! line here breaks every stored run; it needs a new version, and these lines must still be read.
+
+use std::sync::Arc;
+
+use testbed::Build;
+use trefoil_ir::{
+    AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, Program, Schema, SchemaId, ToolKind,
+};
+use trefoil_machine::ContentKey;
+use trefoil_machine::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest};
+use trefoil_machine::wire::{VERSION, WireError, WireRequest};
+use trefoil_template::{
+    Comparison, ConditionGrammar, Expression, Function, Hole, HoleKind, Masked, Piece, Policy, Question, Value,
+};
+
+/// One line of the file.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Vector {
+    name: String,
+    request: WireRequest,
+    content: String,
+    key: ContentKey,
+}
+
+fn vectors() -> Vec<Vector> {
+    include_str!("vectors.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_sort_of_request_is_written_as_it_always_was() {
+    let (program, known) = (program(), vectors());
+    let mut new = Vec::new();
+    for (name, request) in requests() {
+        let request = WireRequest::of(&request, &program);
+        let content = String::from_utf8(request.content()).unwrap();
+        let now = Vector { name: name.to_owned(), key: request.key(), content, request };
+        let line = serde_json::to_string(&now).unwrap();
+        match known.iter().find(|vector| vector.name == name) {
+            Some(then) => assert_eq!(line, serde_json::to_string(then).unwrap(), "the stored form of `{name}` changed"),
+            None => new.push(line),
+        }
+    }
+    assert!(new.is_empty(), "new requests; their lines for `vectors.jsonl` are\n{}\n", new.join("\n"));
+}
+
+#[test]
+fn what_was_written_is_read_and_written_the_same() {
+    for (line, vector) in include_str!("vectors.jsonl").lines().zip(vectors()) {
+        assert_eq!(serde_json::to_string(&vector).unwrap(), line, "`{}`", vector.name);
+        assert_eq!(vector.request.key(), vector.key, "`{}`", vector.name);
+        assert_eq!(vector.request.content(), vector.content.as_bytes(), "`{}`", vector.name);
+    }
+}
+
+#[test]
+fn a_request_comes_back_whole() {
+    let program = program();
+    for (name, request) in requests() {
+        let sent = WireRequest::of(&request, &program);
+        let back = sent.request(&program).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{request:?}"), "`{name}`");
+    }
+}
+
+#[test]
+fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
+    let program = program();
+    let key = |request: ModelRequest| WireRequest::of(&Request::Model(Box::new(request)), &program).key();
+    let plain = || model();
+    let same = [
+        ModelRequest { speaker: "somebody else".into(), ..plain() },
+        ModelRequest { stream: true, provisional: true, ..plain() },
+        ModelRequest { parameters: ModelParameters { timeout_ms: Some(5), ..plain().parameters }, ..plain() },
+    ];
+    for request in same {
+        assert_eq!(key(request), key(plain()));
+    }
+    let said = |text: &str| vec![Message { role: Role::User, content: text.into(), parts: Vec::new() }];
+    let others = [
+        ModelRequest { provider: None, ..plain() },
+        ModelRequest { model: "other".into(), ..plain() },
+        ModelRequest { messages: said("x"), ..plain() },
+        ModelRequest { messages: Vec::new(), ..plain() },
+        ModelRequest { format: AnswerFormat::JsonOrText, ..plain() },
+        ModelRequest { guards: vec![Guard::Injection], ..plain() },
+        ModelRequest { schema: Some(("s".into(), Value::Bool(true))), ..plain() },
+        ModelRequest { parameters: ModelParameters { top_k: Some(1), ..plain().parameters }, ..plain() },
+    ];
+    let mut keys: Vec<ContentKey> = others.into_iter().map(key).collect();
+    keys.push(key(plain()));
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), 9);
+}
+
+#[test]
+fn a_later_version_and_a_foreign_schema_are_refused() {
+    let program = program();
+    let mut later = WireRequest::of(&Request::Timer { ms: 1 }, &program);
+    later.v = VERSION + 1;
+    assert_eq!(later.request(&program).err(), Some(WireError::Newer(VERSION + 1)));
+    let guarded = Request::Model(Box::new(ModelRequest { guards: vec![Guard::Schema(SchemaId(0))], ..model() }));
+    let none = Program { schemas: Vec::new(), ..(*program).clone() };
+    assert_eq!(WireRequest::of(&guarded, &program).request(&none).err(), Some(WireError::Schema));
+}
+
+/// With one schema.
+fn program() -> Arc<Program> {
+    let mut build = Build::new();
+    let body = build.compute("nothing", "");
+    let entry = build.flow("main", body, None);
+    let program = build.program(entry);
+    let json = Value::parse(r#"{"type": "object", "required": ["a"]}"#).unwrap();
+    let schemas = vec![Schema { name: "answer".into(), json, origin: program.flows[0].origin }];
+    Arc::new(Program { schemas, ..(*program).clone() })
+}
+
+fn hole() -> Hole {
+    Hole { default: Some("x".into()), lenient: true, quoted: 1, ..Hole::new(HoleKind::Env, "PLACE") }
+}
+
+fn masked() -> Value {
+    let secret = Hole::new(HoleKind::Secret, "TOKEN");
+    Masked { pieces: vec![Piece::Text("at ".into()), Piece::Hole(hole()), Piece::Hole(secret)] }.into_value()
+}
+
+fn model() -> ModelRequest {
+    ModelRequest {
+        speaker: "writer".into(),
+        provider: Some("openai".into()),
+        model: "gpt-5.4".into(),
+        messages: vec![Message { role: Role::User, content: "Write.".into(), parts: Vec::new() }],
+        parameters: ModelParameters::default(),
+        format: AnswerFormat::Text,
+        schema: None,
+        guards: Vec::new(),
+        stream: false,
+        provisional: false,
+    }
+}
+
+/// One of every sort, bare and with everything it can have.
+fn requests() -> Vec<(&'static str, Request)> {
+    let json = program().schemas[0].json.clone();
+    let say = |role, content: Value| Message { role, content, parts: Vec::new() };
+    let full = ModelRequest {
+        messages: vec![
+            say(Role::System, "Be brief; \u{20ac} \"quoted\"\n".into()),
+            say(Role::User, masked()),
+            say(Role::Assistant, "{}".into()),
+        ],
+        parameters: ModelParameters {
+            temperature: Some(0.7),
+            top_p: Some(1.0),
+            top_k: Some(40),
+            max_tokens: Some(1000),
+            presence_penalty: Some(-0.5),
+            frequency_penalty: Some(1e-7),
+            seed: Some(i64::MAX),
+            stop: vec!["END".into()],
+            provider_options: Some(
+                [("z", Value::from(1)), ("a", u64::MAX.into()), ("$b", masked())].into_iter().collect(),
+            ),
+            timeout_ms: Some(30_000),
+        },
+        format: AnswerFormat::Json(SchemaId(0)),
+        schema: Some(("answer".into(), json)),
+        guards: vec![
+            Guard::Injection,
+            Guard::Length { max_chars: 80, refuse: true },
+            Guard::Pii {
+                entities: vec![PiiEntity::Email, PiiEntity::Phone, PiiEntity::Ssn, PiiEntity::CreditCard],
+                action: PiiAction::Redact,
+                replacement: "[gone]".into(),
+            },
+            Guard::Schema(SchemaId(0)),
+            Guard::TokenCap { max_tokens: 9000, warn: false },
+        ],
+        stream: true,
+        provisional: true,
+        ..model()
+    };
+    let alias = ModelRequest { provider: None, model: "smart".into(), format: AnswerFormat::JsonOrText, ..model() };
+    let tool = |kind| {
+        let arguments = [("q", masked()), ("n", 3.into())].into_iter().collect();
+        Request::Tool(ToolRequest { name: "search".into(), kind, arguments })
+    };
+    let person = HumanRequest {
+        step: "APPROVE".into(),
+        prompt: "Ship it?".into(),
+        accepts: vec!["yes".into(), "no".into()],
+        refused: None,
+        timeout_ms: Some(60_000),
+        on_timeout: OnTimeout::Answer("no".into()),
+    };
+    let again =
+        HumanRequest { refused: Some("maybe".into()), timeout_ms: None, on_timeout: OnTimeout::Fail, ..person.clone() };
+    let command = CommandRequest {
+        script: "make \"${1}\"".into(),
+        arguments: vec![masked(), 1.into()],
+        env: vec![("TOKEN".into(), masked()), ("A".into(), "b".into())],
+        workdir: Some("src".into()),
+    };
+    let bare = CommandRequest { script: "true".into(), arguments: Vec::new(), env: Vec::new(), workdir: None };
+    let mut all = vec![
+        ("model, bare", Request::Model(Box::new(model()))),
+        ("model, with everything", Request::Model(Box::new(full))),
+        ("model, an alias", Request::Model(Box::new(alias))),
+        ("tool, local", tool(ToolKind::Local)),
+        ("tool, http", tool(ToolKind::Http)),
+        ("tool, mcp", tool(ToolKind::Mcp { server: "https://mcp.example/".into() })),
+        ("tool, python", tool(ToolKind::Python)),
+        ("command", Request::Command(command)),
+        ("command, bare", Request::Command(bare)),
+        ("person", Request::Human(person)),
+        ("person, asked again", Request::Human(again)),
+        ("timer", Request::Timer { ms: 1500 }),
+    ];
+    all.extend(questions().into_iter().map(|(name, question)| (name, Request::Decide(question))));
+    all
+}
+
+/// Every node that an expression can have.
+fn questions() -> Vec<(&'static str, Question)> {
+    let lone = |hole| Expression::Literal(Masked::lone(hole).into_value());
+    let env = || lone(hole());
+    let literal = |value: Value| Expression::Literal(value);
+    let boxed = |e: Expression| Box::new(e);
+    let python = Expression::And(vec![
+        Expression::Compare(
+            vec![literal(1.into()), env(), literal(2.5.into()), literal(Value::Null)],
+            vec![Comparison::Less, Comparison::LessEqual, Comparison::NotEqual],
+        ),
+        Expression::Or(vec![
+            Expression::Not(boxed(env())),
+            Expression::Compare(vec![env(), Expression::List(vec![env()])], vec![Comparison::NotIn]),
+        ]),
+        Expression::Arithmetic(
+            trefoil_template::Arithmetic::Remainder,
+            boxed(Expression::Negate(boxed(Expression::Call(Function::Int, vec![env()])))),
+            boxed(literal(2.into())),
+        ),
+        Expression::Index(boxed(Expression::Member(boxed(env()), "m".into())), boxed(literal("k".into()))),
+    ]);
+    let helper = Expression::Call(Function::FirstLine, vec![env()]);
+    let with = |grammar, expression| Question {
+        expression: Arc::new(expression),
+        policy: Policy::with(grammar),
+        text: None,
+        presence: false,
+    };
+    let text = Some("env.PLACE == 'x'".into());
+    vec![
+        ("decision, python", Question { text, ..with(ConditionGrammar::Python, python) }),
+        ("decision, handlebars", with(ConditionGrammar::Handlebars, helper)),
+        ("decision, braced", with(ConditionGrammar::Braced, env())),
+        ("decision, presence", Question { presence: true, ..with(ConditionGrammar::Braced, env()) }),
+    ]
+}

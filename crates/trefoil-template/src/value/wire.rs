@@ -1,0 +1,247 @@
+//! The wire form of values: JSON from which the same value comes back in another process, holes included.
+//!
+//! It is the value's JSON, with three exceptions, each an object of one member whose name begins with `$`:
+//! - `{"$text": ["Bearer ", {"from": "secret", "name": "TOKEN"}]}`: text with holes;
+//! - `{"$number": "NaN"}`: a number that JSON does not have, or an integer beyond 2^53, which not every reader keeps;
+//! - `{"$object": {...}}`: an object that would be taken for one of these.
+//!
+//! For fields: `#[serde(with = "trefoil_template::wire")]`. Objects keep the order of their members.
+
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Hole, HoleKind, Masked, Number, Object, Piece, Value};
+
+const TEXT: &str = "$text";
+const NUMBER: &str = "$number";
+const OBJECT: &str = "$object";
+/// Integers up to here, and down to minus this, are kept by every reader of JSON (RFC 8259, section 6).
+const SAFE: u64 = 1 << 53;
+
+/// Writes the wire form.
+pub fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    Wire(value).serialize(serializer)
+}
+
+/// Reads it. An object with one member whose name begins with `$` is one of the three exceptions or an error.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    decode(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// A value that is written in its wire form.
+pub struct Wire<'v>(pub &'v Value);
+
+/// A value that is read from its wire form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wired(pub Value);
+
+impl<'de> Deserialize<'de> for Wired {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserialize(deserializer).map(Self)
+    }
+}
+
+impl Serialize for Wire<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let special = |name: &str, text: String| -> [(String, String); 1] { [(name.to_owned(), text)] };
+        match self.0 {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(b) => serializer.serialize_bool(*b),
+            Value::Str(text) => serializer.serialize_str(text),
+            Value::Number(Number::Int(n)) if n.unsigned_abs() > SAFE => {
+                serializer.collect_map(special(NUMBER, n.to_string()))
+            }
+            Value::Number(Number::UInt(n)) if *n > SAFE => serializer.collect_map(special(NUMBER, n.to_string())),
+            Value::Number(Number::Float(n)) if !n.is_finite() => serializer.collect_map(special(NUMBER, n.to_string())),
+            Value::Number(n) => n.serialize(serializer),
+            Value::List(items) => serializer.collect_seq(items.iter().map(Wire)),
+            Value::Object(object) if is_special(object) => serializer.collect_map([(OBJECT, Members(object))]),
+            Value::Object(object) => Members(object).serialize(serializer),
+            Value::Masked(masked) => {
+                let pieces: Vec<_> = masked.pieces.iter().map(WirePiece::of).collect();
+                serializer.collect_map([(TEXT, pieces)])
+            }
+        }
+    }
+}
+
+struct Members<'v>(&'v Object);
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, Wire(value))))
+    }
+}
+
+/// A piece of text with holes.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WirePiece {
+    Text(Arc<str>),
+    Hole(WireHole),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireHole {
+    from: HoleKind,
+    name: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    json: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lenient: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    quoted: u8,
+}
+
+fn is_zero(n: &u8) -> bool {
+    *n == 0
+}
+
+impl WirePiece {
+    fn of(piece: &Piece) -> Self {
+        match piece {
+            Piece::Text(text) => Self::Text(text.clone()),
+            Piece::Hole(Hole { kind, name, default, json, lenient, quoted }) => Self::Hole(WireHole {
+                from: *kind,
+                name: name.clone(),
+                default: default.clone(),
+                json: *json,
+                lenient: *lenient,
+                quoted: *quoted,
+            }),
+        }
+    }
+    fn piece(self) -> Piece {
+        match self {
+            Self::Text(text) => Piece::Text(text),
+            Self::Hole(WireHole { from, name, default, json, lenient, quoted }) => {
+                Piece::Hole(Hole { kind: from, name, default, json, lenient, quoted })
+            }
+        }
+    }
+}
+
+/// The one member of an object that reads as an exception.
+fn special(object: &Object) -> Option<(&Arc<str>, &Value)> {
+    object.iter().next().filter(|(key, _)| object.len() == 1 && key.starts_with('$'))
+}
+
+fn is_special(object: &Object) -> bool {
+    special(object).is_some()
+}
+
+/// From the JSON of a wire form.
+fn decode(json: Value) -> Result<Value, String> {
+    Ok(match &json {
+        Value::List(items) => items.iter().cloned().map(decode).collect::<Result<Vec<_>, _>>()?.into(),
+        Value::Object(object) => match special(object) {
+            None => members(object)?,
+            Some((key, of)) => match (&**key, of) {
+                (OBJECT, Value::Object(object)) => members(object)?,
+                (NUMBER, Value::Str(text)) => Value::Number(number(text)?),
+                (TEXT, pieces) => {
+                    let pieces: Vec<WirePiece> =
+                        serde_json::from_value(pieces.to_json()).map_err(|e| format!("`{TEXT}`: {e}"))?;
+                    Masked { pieces: pieces.into_iter().map(WirePiece::piece).collect() }.into_value()
+                }
+                _ => return Err(format!("`{key}` is not a value of this version")),
+            },
+        },
+        _ => json,
+    })
+}
+
+fn members(object: &Object) -> Result<Value, String> {
+    let decoded = object.iter().map(|(key, value)| Ok((key.clone(), decode(value.clone())?)));
+    Ok(Value::from(decoded.collect::<Result<Object, String>>()?))
+}
+
+fn number(text: &str) -> Result<Number, String> {
+    let int = || text.parse().ok().map(Number::Int);
+    let uint = || text.parse().ok().map(Number::UInt);
+    let float = || text.parse().ok().map(Number::Float);
+    int().or_else(uint).or_else(float).ok_or_else(|| format!("`{text}` is not a number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(value: &Value) -> String {
+        serde_json::to_string(&Wire(value)).unwrap()
+    }
+    fn read(json: &str) -> Result<Value, String> {
+        let mut from = serde_json::Deserializer::from_str(json);
+        deserialize(&mut from).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn each_exception_has_its_form() {
+        let hole = Hole { default: Some("x".into()), json: true, quoted: 2, ..Hole::new(HoleKind::Env, "A") };
+        let pieces = vec![Piece::Text("a ".into()), Piece::Hole(hole), Piece::Hole(Hole::new(HoleKind::Secret, "B"))];
+        let text = Masked { pieces }.into_value();
+        let like: Value = [("$text", Value::from("no text with holes"))].into_iter().collect();
+        let all: Value = [text, like, u64::MAX.into(), i64::MIN.into(), f64::INFINITY.into(), 0.5.into(), 3.0.into()]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            written(&all),
+            concat!(
+                r#"[{"$text":["a ",{"from":"env","name":"A","default":"x","json":true,"quoted":2},"#,
+                r#"{"from":"secret","name":"B"}]},{"$object":{"$text":"no text with holes"}},"#,
+                r#"{"$number":"18446744073709551615"},{"$number":"-9223372036854775808"},{"$number":"inf"},0.5,3]"#
+            )
+        );
+        assert_eq!(read(&written(&all)).unwrap(), all);
+    }
+
+    #[test]
+    fn an_exception_of_a_later_version_is_an_error() {
+        assert_eq!(read(r#"{"$blob": "x"}"#), Err("`$blob` is not a value of this version".to_owned()));
+        assert!(read(r#"{"$text": [{"from": "vault", "name": "x"}]}"#).is_err());
+        assert!(read(r#"{"$text": [{"from": "env", "name": "x", "more": 1}]}"#).is_err());
+        assert_eq!(read(r#"{"$a": 1, "$b": 2}"#).unwrap().get("$a"), Some(&1.into()));
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let hole = (any::<bool>(), "[a-z]{0,3}", proptest::option::of(".{0,3}"), any::<bool>(), any::<bool>(), 0..4u8)
+            .prop_map(|(env, name, default, json, lenient, quoted)| {
+                let kind = if env { HoleKind::Env } else { HoleKind::Secret };
+                let default = default.map(Into::into);
+                Piece::Hole(Hole { kind, name: name.into(), default, json, lenient, quoted })
+            });
+        let piece = prop_oneof![".{0,4}".prop_map(|t: String| Piece::Text(t.into())), hole];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_filter("NaN equals nothing", |n| !n.is_nan()).prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+            proptest::collection::vec(piece, 1..4).prop_map(|pieces| Masked { pieces }.into_value()),
+        ];
+        let key =
+            prop_oneof![Just("$text".to_owned()), Just("$object".to_owned()), Just("$number".to_owned()), ".{0,3}"];
+        leaf.prop_recursive(4, 24, 4, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::vec((key.clone(), inner), 0..3).prop_map(|members| {
+                    members.into_iter().map(|(k, v)| (Arc::<str>::from(k), v)).collect::<Object>().into()
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_comes_back(value in values()) {
+            prop_assert_eq!(read(&written(&value)).unwrap(), value);
+        }
+    }
+}
