@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use crate::condition::Condition;
-use crate::policy::Policy;
+use crate::expression::Expression;
+use crate::policy::{ConditionGrammar, NullText, Policy, Undefined};
 use crate::scope::{Reference, Segment};
 use crate::template::Template;
-use crate::template::frame::Local;
+use crate::template::frame::{Local, Start};
 use crate::template::program::{Op, Operand, Program};
 use crate::value::write_json_string;
 
@@ -32,7 +33,7 @@ impl Condition {
     pub fn canonical(&self) -> String {
         let mut out = rules(self.policy());
         out.push(' ');
-        self.expression().write_canonical(&mut out);
+        write_expression(self.expression(), &mut out);
         self.references().iter().for_each(|reference| write_reference(reference, &mut out));
         out
     }
@@ -41,7 +42,26 @@ impl Condition {
 /// The rules that evaluation goes by; those of the grammars have done their work.
 fn rules(policy: &Policy) -> String {
     let Policy { undefined, null, conditions, blocks: _, filters: _, escapes: _, names: _, words: _ } = policy;
-    format!("undefined {undefined:?} null {null:?} conditions {conditions:?}").to_lowercase()
+    let undefined = match undefined {
+        Undefined::Empty => "empty",
+        Undefined::Error => "error",
+    };
+    let null = match null {
+        NullText::Empty => "empty",
+        NullText::Word => "word",
+    };
+    let conditions = match conditions {
+        ConditionGrammar::Braced => "braced",
+        ConditionGrammar::Handlebars => "handlebars",
+        ConditionGrammar::Python => "python",
+    };
+    format!("undefined {undefined} null {null} conditions {conditions}")
+}
+
+/// As stored requests have it.
+fn write_expression(expression: &Expression, out: &mut String) {
+    // It has texts for keys and no error of its own.
+    out.push_str(&serde_json::to_string(expression).unwrap_or_default());
 }
 
 fn operations(program: &Program, range: Range<u32>, out: &mut String) {
@@ -92,7 +112,7 @@ fn write_operand(program: &Program, operand: Operand, out: &mut String) {
         Operand::Reference(index) => write!(out, "reference {index}"),
         Operand::Local(index) => write!(out, "local {index}"),
         Operand::Expression(index) => match program.expressions.get(index as usize) {
-            Some(expression) => return expression.write_canonical(out),
+            Some(expression) => return write_expression(expression, out),
             None => return,
         },
     };
@@ -101,7 +121,14 @@ fn write_operand(program: &Program, operand: Operand, out: &mut String) {
 /// What its block goes over only the checker asks for: a run has the frames.
 fn write_local(local: &Local, out: &mut String) {
     let Local { path, start, up, span: _, origin: _, each: _, guarded: _ } = local;
-    let _ = write!(out, " local {} up {up}", format!("{start:?}").to_lowercase());
+    let start = match start {
+        Start::This => "this",
+        Start::Index => "index",
+        Start::Key => "key",
+        Start::First => "first",
+        Start::Last => "last",
+    };
+    let _ = write!(out, " local {start} up {up}");
     write_path(path, out);
 }
 
@@ -144,7 +171,7 @@ mod tests {
         expect![[r#"
             undefined empty null empty conditions braced "a " {reference 0} " b" reference from 0 skip 0 "x" "y"
             undefined error null word conditions python single {reference 0} reference from 0 skip 0 "x" default "?"
-            undefined empty null empty conditions handlebars (each reference 0 {local 0} " " {local 1} ", " {reference 1} else "none") {(Upper (reference 2))} local index up 0 local this up 0 "name" reference from 0 skip 0 "xs" reference from 0 skip 0 "z" reference from 0 skip 0 "w"
+            undefined empty null empty conditions handlebars (each reference 0 {local 0} " " {local 1} ", " {reference 1} else "none") {{"call":["upper",[{"reference":2}]]}} local index up 0 local this up 0 "name" reference from 0 skip 0 "xs" reference from 0 skip 0 "z" reference from 0 skip 0 "w"
             undefined empty null empty conditions handlebars (if reference 0 "1" else (if reference 1 "2" else "3")) (unless reference 2 "4") reference from 0 skip 0 "a" reference from 0 skip 0 "b" reference from 0 skip 0 "c""#]].assert_eq(&shown.join("\n"));
     }
 

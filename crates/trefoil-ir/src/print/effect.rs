@@ -91,7 +91,8 @@ fn guard_text(guard: &Guard) -> String {
             format!("guard length {max_chars} {}", if *refuse { "refuse" } else { "cut" })
         }
         Guard::Pii { entities, action, replacement } => {
-            let what = format!("{entities:?} {action:?}").to_lowercase();
+            // As stored requests have them.
+            let what = serde_json::to_string(&(entities, action)).unwrap_or_default();
             format!("guard pii {what} {}", ticked(replacement))
         }
         Guard::Schema(schema) => format!("guard schema {}", schema.0),
