@@ -13,6 +13,7 @@ pub mod names;
 pub mod project;
 pub mod providers;
 pub mod read;
+pub mod requests;
 pub mod rules;
 pub mod schema;
 pub mod types;

@@ -12,6 +12,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, Span, 
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value};
 
+use crate::lint::swallowed;
 use crate::mend::respelt;
 use crate::project::Lowered;
 
@@ -127,6 +128,10 @@ impl<'d> Reader<'d> {
     /// Reports.
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
+    }
+    /// Reports what was found, if anything was.
+    pub fn report_all(&self, found: impl IntoIterator<Item = Diagnostic>) {
+        found.into_iter().for_each(|d| self.report(d));
     }
     /// Reads something in which no mistake may be an error: those that would be are warnings.
     pub fn at_most_warnings(&self, read: impl FnOnce(&Reader<'_>)) {
@@ -489,7 +494,8 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
         self.without_value();
-        self.swallowed();
+        let keys = swallowed::Keys { known: &self.known, around: self.around };
+        self.reader.report_all(swallowed::keys(self.reader.file, self.reader.text, self.mapping, &keys));
         let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
         let unknown: Vec<&Entry> = unknown.collect();
         if unknown.is_empty() {
@@ -536,60 +542,6 @@ impl<'n, 'd> Fields<'n, 'd> {
 }
 
 impl Fields<'_, '_> {
-    /// A line of a block of text that is written like a key of this mapping that is not there: indented too far, it is text.
-    fn swallowed(&self) {
-        for entry in &self.mapping.entries {
-            let Some(text) = entry.value.string().filter(|t| t.style == Style::Literal) else { continue };
-            let mut start = 0;
-            for line in text.value.split_inclusive('\n') {
-                let at = start + (line.len() - line.trim_start().len());
-                start += line.len();
-                let Some((word, rest)) = line.trim().split_once(':') else { continue };
-                let absent = |key: &&&'static str| **key == word && self.mapping.get(word).is_none();
-                let outer = self.around.contains(&word);
-                let Some(key) = self.known.iter().chain(self.around).find(absent) else { continue };
-                let next = text.value.get(start..).unwrap_or_default();
-                let of_step = || outer && *key == "input" && of_input(rest.trim(), next);
-                let before = text.value.get(..at).unwrap_or_default();
-                if is_example(before) || outer && self.follows(entry.value.span, word) {
-                    continue;
-                }
-                if !self.like_yaml(key, rest, next) && !at_the_end(key, rest, next, &text.value) && !of_step() {
-                    continue;
-                }
-                let place = self.reader.at(text.source(at as u32..(at + word.len()) as u32));
-                let message = format!("this line is part of the text of `{}`, not a key", entry.key.value);
-                let d = Diagnostic::warning("swallowed-key", place, message);
-                let label = self.reader.at(entry.key.span);
-                let key = if outer { "the key around it" } else { &format!("`{}:`", entry.key.value) };
-                self.reader.report(
-                    d.label(label, "the block begins here")
-                        .help(format!("align `{word}:` with {key} to make it a key")),
-                );
-            }
-        }
-    }
-    /// Whether a key of this name stands on one of the lines behind a value.
-    fn follows(&self, value: Span, key: &str) -> bool {
-        let behind = self.reader.text.and_then(|t| t.get(value.end as usize..)).unwrap_or_default();
-        let mut lines = behind.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(8);
-        lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
-    }
-    /// Whether a line of text with a key's word before its colon is more likely the key than a sentence. Texts explain
-    /// things with such words, and show examples of YAML.
-    fn like_yaml(&self, key: &&'static str, rest: &str, next: &str) -> bool {
-        const EVERYDAY: &[&str] = &["name", "description", "id", "kind", "type", "input", "output", "title", "version"];
-        if !(rest.is_empty() || rest.starts_with(' ')) {
-            return false;
-        }
-        let value = rest.trim();
-        let compound = key.contains(|c: char| c.is_ascii_uppercase() || c == '_');
-        let begins =
-            ["\"{{", "'{{", "{ "].iter().any(|b| value.starts_with(b)) || matches!(value, "|" | "|-" | ">" | ">-");
-        let list = value.is_empty() && next.trim_start().starts_with("- ") && next.contains("input:");
-        let data = |v: &str| v.is_empty() || v.starts_with(['"', '\'', '{', '[']) || v.parse::<f64>().is_ok();
-        !EVERYDAY.contains(key) && (begins || compound && data(value) || *key == "examples" && list)
-    }
     /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
     fn without_value(&self) {
         let known =
@@ -604,62 +556,6 @@ impl Fields<'_, '_> {
             }
         }
     }
-}
-
-/// Whether a line at the end of a block is written like a key with its value: `prompt: News {{news}}`, `skills: [a]`,
-/// `stateKey: r`, `tools:` before a list of kinds. In a block with other lines that have a word before a colon it is one more
-/// of those.
-fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
-    let value = rest.trim();
-    if value.is_empty() {
-        let item = next.trim_start().strip_prefix("- ").map(|t| t.trim_start_matches(['{', ' ']));
-        return matches!(key, "tools" | "spawnable") && item.is_some_and(|t| t.starts_with("kind: "));
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let form = match key {
-        "prompt" => {
-            let quoted = value.starts_with('"') && value.ends_with('"');
-            // A sentence goes on in small letters, or ends before the placeholder.
-            let title = value.starts_with(char::is_uppercase) && !value.contains(". ");
-            value.contains("{{") && (quoted || title)
-        }
-        "skills" => value.strip_prefix('[').and_then(|v| v.strip_suffix(']')).is_some_and(|v| {
-            !v.is_empty() && v.split(',').all(|s| !s.trim().is_empty() && s.trim().chars().all(plain))
-        }),
-        "stateKey" => value.chars().all(plain),
-        _ => return false,
-    };
-    let label = |line: &&str| {
-        let word = line.trim().split_once(':').map(|(word, _)| word.trim_start_matches(['-', '*', ' ']));
-        word.is_some_and(|w| !w.is_empty() && w.len() <= 30 && w.split(' ').count() <= 2)
-    };
-    form && rest.starts_with(' ')
-        && next.trim().is_empty()
-        && block.trim_end().contains('\n')
-        && block.lines().filter(label).count() == 1
-}
-
-/// Whether what follows `input:` is a step's input: `{ text: "{{draft}}" }`, on one line or on lines of its own.
-fn of_input(value: &str, next: &str) -> bool {
-    let pair = |text: &str| {
-        let Some((name, value)) = text.trim().split_once(": ") else { return false };
-        crate::names::is_path(name.trim()) && value.trim_start().starts_with("\"{{")
-    };
-    match value.strip_prefix('{') {
-        Some(inner) => value.ends_with('}') && pair(inner),
-        None => {
-            value.is_empty() && next.lines().next().is_some_and(|line| pair(line) && line.trim_end().ends_with('"'))
-        }
-    }
-}
-
-/// Whether a line stands where a text shows something: in a code fence, further in than the text around it, or behind a
-/// line that ends with a colon.
-fn is_example(before: &str) -> bool {
-    let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));
-    let fences = above.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    let last = above.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    fences % 2 == 1 || !indent.is_empty() || last.trim_end().ends_with(':')
 }
 
 /// A number or boolean as the text that it looks like.

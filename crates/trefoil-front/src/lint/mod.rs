@@ -2,6 +2,7 @@
 //! findings; it changes nothing.
 
 pub mod lookalike;
+pub mod swallowed;
 
 mod block;
 mod syntax;

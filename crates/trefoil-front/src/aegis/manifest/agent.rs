@@ -11,7 +11,7 @@ use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::{RefusedFeature, Unit, declared, duration, texts, words};
 use crate::mend::respelt;
-use crate::{Fields, Need, NeedKind, Reader};
+use crate::{Fields, Need, NeedKind, Reader, providers};
 
 /// An agent.
 pub struct Agent {
@@ -180,8 +180,8 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
         return reader.error("missing-key", model.span, "`model` is blank");
     }
     if let Some((provider, _)) = name.split_once([':', '/']) {
-        crate::providers::not_called(reader, provider, model.source(0..provider.len() as u32));
-        let near = suggest::near(provider, crate::providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
+        reader.report_all(providers::not_called(provider, reader.at(model.source(0..provider.len() as u32))));
+        let near = suggest::near(provider, providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
         if let Some(near) = near {
             let message = format!("`{provider}` is not a provider that is known here");
             let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);

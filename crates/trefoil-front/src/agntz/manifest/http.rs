@@ -7,6 +7,7 @@ use super::texts::{Tree, body_tree, text_map};
 use super::{auth, texts};
 use crate::mend::respelt;
 use crate::read::{Fields, Reader};
+use crate::requests;
 
 /// An http request with templates.
 pub struct Http<'n> {
@@ -126,7 +127,10 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
             "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
             // What is sent may be a request itself, which says where it goes.
             "headers" if outer.value.mapping().is_some_and(|m| m.get("url").is_none() && m.get("method").is_none()) => {
-                (entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| is_header(&e.key.value))), false)
+                (
+                    entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| requests::is_header(&e.key.value))),
+                    false,
+                )
             }
             _ => continue,
         };
@@ -145,23 +149,12 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
     }
 }
 
-const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
-
-fn is_header(name: &str) -> bool {
-    HEADERS.iter().any(|h| h.eq_ignore_ascii_case(name)) || name.starts_with("X-")
-}
-
 /// The slip of a header that everybody sends.
 fn misspelt(reader: &Reader<'_>, name: &Text) {
-    let meant = match &*name.value.to_ascii_lowercase() {
-        "authorisation" | "authorizaton" | "autorization" | "authorzation" | "authorization:" => "Authorization",
-        "contenttype" | "content_type" | "content-typ" => "Content-Type",
-        _ => return,
-    };
+    let Some(near) = requests::header_slip(&name.value) else { return };
     let at = reader.at(name.span);
     let d = Diagnostic::warning("unknown-key", at, format!("`{}` is no header that servers look for", name.value));
-    let near = suggest::Near { name: meant, distance: 1, sure: false };
-    reader.report(respelt(d.help(format!("did you mean `{meant}`?")), at, name, near));
+    reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near));
 }
 
 fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, method: &str, unknown_method: bool) {
@@ -216,50 +209,10 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
         }
     }
     segments(reader, url);
-    let host = plain.strip_prefix("https://").or_else(|| plain.strip_prefix("http://"));
-    let host = host.and_then(|h| h.split(['/', '?', '#']).next());
-    let templated = text.starts_with("{{");
-    if !templated && host.is_none_or(|h| h.is_empty() || h.contains(char::is_whitespace)) {
-        let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
-        reader.report(d.help("an address begins with `https://` and a host"));
-    } else {
-        check_host(reader, url);
-    }
+    let wrong =
+        if text.starts_with("{{") { None } else { requests::no_address(&plain, true, text, reader.at(url.span)) };
+    reader.report_all(wrong.or_else(|| requests::host(reader.file, url)));
     placeholders
-}
-
-/// Says what is wrong with the host of an address: what no host has in it, and what stands in for one.
-pub fn check_host(reader: &Reader<'_>, url: &Text) {
-    let text = &*url.value;
-    let Some(start) = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len) else { return };
-    let rest = text.get(start..).unwrap_or_default();
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let span = place(url, start, start + authority.len());
-    let error = |message: String, help: &str| {
-        reader.report(Diagnostic::error("invalid-url", reader.at(span), message).help(help.to_owned()));
-    };
-    if matches!(authority, "https:" | "http:") {
-        return error("the address begins twice".to_owned(), "take one `https://` away");
-    }
-    let authority = authority.rsplit('@').next().unwrap_or_default();
-    if authority.contains(['{', '[']) {
-        return;
-    }
-    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
-    let your = |label: &str| {
-        let lower = label.to_ascii_lowercase();
-        lower.starts_with("your-") || lower.starts_with("your_")
-    };
-    if authority.contains(['<', '>']) || host.split('.').any(your) {
-        let d = Diagnostic::warning("invalid-url", reader.at(span), format!("`{authority}` is a placeholder host"));
-        return reader.report(d.help("write the host that is to be called"));
-    }
-    if host.contains(',') || host.contains("..") || host.starts_with('.') {
-        return error(format!("`{host}` is not a host"), "its parts are joined with one `.` each");
-    }
-    if let Some(port) = port.filter(|p| !p.is_empty() && p.parse::<u16>().is_err()) {
-        error(format!("`{port}` is not a port"), "a port is a number from 0 to 65535");
-    }
 }
 
 /// Parts of the path that are placeholders of other systems, and blanks.

@@ -10,6 +10,7 @@ use super::texts::{bad_name, not_empty, text_map};
 use crate::agntz::ids::{AgentRef, is_tool_name};
 use crate::agntz::schema;
 use crate::read::{Fields, Reader};
+use crate::requests;
 
 #[derive(Clone, Copy)]
 enum Word {
@@ -202,7 +203,7 @@ fn literal_url(reader: &Reader<'_>, url: &Text) {
         let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
         reader.report(d.help("an address begins with `https://` and a host"));
     } else {
-        http::check_host(reader, url);
+        reader.report_all(requests::host(reader.file, url));
     }
 }
 
@@ -214,7 +215,7 @@ pub fn server(reader: &Reader<'_>, server: &Text) {
         let d = Diagnostic::warning("invalid-url", reader.at(server.span), format!("`{text}` is not an http address"));
         reader.report(d.help("an address begins with `https://` and a host"));
     } else {
-        http::check_host(reader, server);
+        reader.report_all(requests::host(reader.file, server));
     }
 }
 

@@ -72,20 +72,9 @@ fn bare(text: &str) -> String {
     text.chars().filter(|c| !odd(*c)).collect()
 }
 
-/// Whose model this is, if not the provider's.
-pub(super) fn other_maker(provider: &str, name: &str) -> Option<&'static str> {
-    let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
-    match provider {
-        "anthropic" if starts(&["gpt-", "o1", "o3", "o4", "chatgpt-"]) => Some("openai"),
-        "openai" if starts(&["claude-"]) => Some("anthropic"),
-        "anthropic" | "openai" if starts(&["gemini-"]) => Some("google"),
-        _ => None,
-    }
-}
-
 /// Says that a model is another maker's, or names its provider twice.
 fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
-    let other = match other_maker(provider, name) {
+    let other = match providers::other_maker(provider, name) {
         Some(other) => other,
         None => {
             if let Some(rest) = name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) {
@@ -127,7 +116,7 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
             let span = text.source(start as u32..(start + provider.trim().len()) as u32);
             // `“openai` is told with the quote.
             if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider.trim() == bare(provider) {
-                providers::check(reader, provider.trim(), span);
+                reader.report_all(providers::check(provider.trim(), reader.at(span)));
             }
             tidy(reader, text, &format!("{}:{}", provider.trim(), name.trim()));
             maker(reader, text, provider.trim(), name.trim());

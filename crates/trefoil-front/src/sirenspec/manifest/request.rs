@@ -6,9 +6,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 
 use crate::Reader;
 use crate::mend::respelt;
-
-/// Header names of which another spelling is a slip.
-const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
+use crate::requests;
 
 /// Looks at a header.
 pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
@@ -20,10 +18,7 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
     if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
         let message = format!("the header's name has the colon in it: `{written}`");
         told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, false);
-    } else if !HEADERS.iter().any(|h| h.eq_ignore_ascii_case(written))
-        && !starts_with(written, "x-")
-        && let Some(near) = suggest::near(written, HEADERS).filter(|near| near.sure)
-    {
+    } else if let Some(near) = requests::header_slip(written) {
         let message = format!("`{written}` is nearly the header `{}`, and not it", near.name);
         told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
     }
@@ -43,10 +38,6 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
             reader.report(if straight { d.suggestion(format!("write `{scheme} `"), place, meant) } else { d });
         }
     }
-}
-
-fn starts_with(text: &str, prefix: &str) -> bool {
-    text.get(..prefix.len()).is_some_and(|t| t.eq_ignore_ascii_case(prefix))
 }
 
 /// Looks at a body.

@@ -144,7 +144,7 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
 fn alone(reader: &Reader<'_>, provider: &Text) {
     let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
     let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
-        return crate::providers::check(reader, &provider.value, provider.content());
+        return reader.report_all(crate::providers::check(&provider.value, reader.at(provider.content())));
     };
     let at = reader.at(provider.span);
     let d =
@@ -171,7 +171,7 @@ fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
 
 /// Says that a model is another maker's.
 fn foreign(reader: &Reader<'_>, provider: &Text, name: &Text) {
-    let Some(other) = super::agent::other_maker(&provider.value, name.value.trim()) else { return };
+    let Some(other) = crate::providers::other_maker(&provider.value, name.value.trim()) else { return };
     let message = format!("`{}` is a model of `{other}`, not of `{}`", name.value.trim(), provider.value);
     let d = Diagnostic::warning("bad-model", reader.at(name.span), message);
     let d = d.label(reader.at(provider.span), "the provider").help(format!("write `provider: {other}`"));
@@ -193,7 +193,7 @@ fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
         "anthropic" => Some("claude-haiku-4-5-20251001"),
         "ollama" => Some("llama3.2"),
         other => {
-            if let Some(d) = crate::providers::slip(reader, other, provider.content()) {
+            if let Some(d) = crate::providers::slip(other, reader.at(provider.content())) {
                 // Without a model of its own nobody can be called: that is no matter of an adapter that may be there.
                 reader.report(Diagnostic { severity: Severity::Error, ..d });
                 return None;

@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, Span};
 
 use super::refusal::Refusal;
 use super::{request, scalar};
-use crate::{Fields, Reader};
+use crate::{Fields, Reader, requests};
 
 /// A tool node.
 #[derive(Debug, Clone)]
@@ -158,20 +158,8 @@ fn address(reader: &Reader<'_>, url: &Text) {
     let text = url.value.trim();
     let written = text.split("{{").next().unwrap_or_default();
     let whole = written.len() == text.len();
-    let lower = written.to_ascii_lowercase();
-    let host = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://"));
-    let fits = match host {
-        Some(host) => {
-            let end = host.find(['/', '?', '#']);
-            let name = host.get(..end.unwrap_or(host.len())).unwrap_or_default();
-            !name.contains(char::is_whitespace) && (!name.is_empty() || end.is_none() && !whole)
-        }
-        // The placeholder may bring the beginning along.
-        None => !whole && written.is_empty(),
-    };
-    if !fits {
-        let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
-        return reader.report(d.help("an address begins with `https://` and a host"));
+    if let Some(d) = requests::no_address(written, whole, text, reader.at(url.span)) {
+        return reader.report(d);
     }
     let outside = text.split("{{").map(|part| part.split_once("}}").map_or(part, |(_, behind)| behind));
     if outside.into_iter().any(|part| part.contains(char::is_whitespace)) {

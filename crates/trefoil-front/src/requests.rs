@@ -1,0 +1,79 @@
+//! What is wrong with http requests whatever the dialect: addresses that lead nowhere, names of headers that no server looks
+//! for. Judgements about texts; who reads a manifest reports them in the words of its format.
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, FileId, Location, suggest};
+
+/// The finding about an address that no request can go to. `written`: as far as it is written out; `whole`: that is all of it.
+pub fn no_address(written: &str, whole: bool, shown: &str, at: Location) -> Option<Diagnostic> {
+    let host = without_scheme(written);
+    let fits = match host {
+        Some(host) => {
+            let end = host.find(['/', '?', '#']);
+            let name = host.get(..end.unwrap_or(host.len())).unwrap_or_default();
+            !name.contains(char::is_whitespace) && (!name.is_empty() || end.is_none() && !whole)
+        }
+        // A placeholder may bring the beginning along.
+        None => !whole && written.is_empty(),
+    };
+    (!fits).then(|| {
+        let d = Diagnostic::error("invalid-url", at, format!("`{shown}` is not an http address"));
+        d.help("an address begins with `https://` and a host")
+    })
+}
+
+fn without_scheme(address: &str) -> Option<&str> {
+    let schemes = ["https://", "http://"].into_iter();
+    let mut rests = schemes.filter_map(|scheme| {
+        let (start, rest) = address.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    });
+    rests.next()
+}
+
+/// The finding about the host of an address: what no host has in it, or what stands in for one.
+pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
+    let text = &*url.value;
+    let start = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len)?;
+    let rest = text.get(start..).unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let at = Location::new(file, url.source(start as u32..(start + authority.len()) as u32));
+    let error = |message: String, help: &str| Some(Diagnostic::error("invalid-url", at, message).help(help.to_owned()));
+    if matches!(authority, "https:" | "http:") {
+        return error("the address begins twice".to_owned(), "take one `https://` away");
+    }
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    if authority.contains(['{', '[']) {
+        return None;
+    }
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+    let your = |label: &str| {
+        let lower = label.to_ascii_lowercase();
+        lower.starts_with("your-") || lower.starts_with("your_")
+    };
+    if authority.contains(['<', '>']) || host.split('.').any(your) {
+        let d = Diagnostic::warning("invalid-url", at, format!("`{authority}` is a placeholder host"));
+        return Some(d.help("write the host that is to be called"));
+    }
+    if host.contains(',') || host.contains("..") || host.starts_with('.') {
+        return error(format!("`{host}` is not a host"), "its parts are joined with one `.` each");
+    }
+    let port = port.filter(|p| !p.is_empty() && p.parse::<u16>().is_err())?;
+    error(format!("`{port}` is not a port"), "a port is a number from 0 to 65535")
+}
+
+/// Header names of which another spelling is a slip.
+const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
+
+/// Whether a name is that of a header that everybody sends, or of one's own.
+pub fn is_header(name: &str) -> bool {
+    let own = name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
+    own || HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name))
+}
+
+/// The header that was meant by a name that no server looks for.
+pub fn header_slip(name: &str) -> Option<suggest::Near<'static>> {
+    let near = || suggest::near(name, HEADERS).filter(|near| near.sure);
+    let near = Some(name).filter(|name| !is_header(name)).and_then(|_| near())?;
+    Some(suggest::Near { sure: false, ..near })
+}
