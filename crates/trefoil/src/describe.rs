@@ -1,4 +1,7 @@
-//! How steps, expressions and conditions are called in plans and graphs: short, one line, as a person wrote them.
+//! How steps, expressions and conditions are called in plans and graphs: short, one line, as a person wrote them. `tree` puts
+//! a program together of them.
+
+mod tree;
 
 use std::sync::Arc;
 
@@ -6,6 +9,8 @@ use trefoil_ir::walk::{Evaluated, evaluated, expressions};
 use trefoil_ir::{CommandCall, Expr, Flow, Items, ModelChoice, Source, Step, StepKind, Text, ToolKind};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
+
+pub use tree::{Description, Node, What};
 
 /// Longest text of an expression; the rest is `…`.
 const WIDTH: usize = 72;

@@ -89,9 +89,19 @@ impl<'p> Costs<'p> {
     /// One execution of a step, its retries included.
     pub fn step(&mut self, flow: FlowId, id: StepId) -> Calls {
         let Some(step) = self.program.step(id) else { return Calls::default() };
-        let once = self.once(flow, step);
+        let once = self.once(flow, step).times(&self.passes(flow, step));
         once.times(&Bound::known(tries(step)))
     }
+    /// How often what is in a step begins at most, each time that the step does.
+    pub fn passes(&self, flow: FlowId, step: &Step) -> Bound {
+        match &step.kind {
+            StepKind::Loop(it) => Bound::known(u64::from(it.max)),
+            StepKind::Attempts(attempts) => Bound::known(u64::from(attempts.max)),
+            StepKind::ForEach(each) => self.count(flow, &each.items),
+            _ => Bound::known(1),
+        }
+    }
+    /// One pass of it.
     fn once(&mut self, flow: FlowId, step: &Step) -> Calls {
         let one = Bound::known(1);
         match &step.kind {
@@ -113,11 +123,8 @@ impl<'p> Costs<'p> {
                 let arms = arms.iter().map(|a| a.step).chain(*otherwise);
                 arms.fold(Calls::default(), |all, s| all.or(&self.step(flow, s)))
             }
-            StepKind::Loop(it) => self.step(flow, it.body).times(&Bound::known(u64::from(it.max))),
-            StepKind::ForEach(each) => {
-                let count = self.count(flow, &each.items);
-                self.flow(each.body).times(&count)
-            }
+            StepKind::Loop(it) => self.step(flow, it.body),
+            StepKind::ForEach(each) => self.flow(each.body),
             StepKind::StateMachine(machine) => self.machine(flow, machine),
             StepKind::Attempts(attempts) => {
                 let mut once = self.step(flow, attempts.body);
@@ -126,7 +133,7 @@ impl<'p> Costs<'p> {
                         once = judges.iter().fold(once, |all, j| all.plus(&self.flow(j.flow)));
                     }
                 }
-                once.times(&Bound::known(u64::from(attempts.max)))
+                once
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => self.flow(*id),
@@ -149,7 +156,7 @@ impl<'p> Costs<'p> {
         Calls::combine(&each, &|costs| apart.most(costs))
     }
     /// How many items a fan-out has at most.
-    pub fn count(&self, flow: FlowId, items: &Items) -> Bound {
+    fn count(&self, flow: FlowId, items: &Items) -> Bound {
         match items {
             Items::Count(Expr::Const(value), max) => {
                 let n = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).unwrap_or(f64::from(*max));

@@ -1,27 +1,25 @@
-//! From the program to the graph.
+//! From the description to the graph.
 
 use std::sync::Arc;
 
-use trefoil_ir::{
-    Attempts, Callee, Flow, FlowId, ForEach, Graph as Nodes, OnItemFailure, Program, Refused, StateMachine, Step,
-    StepId, StepKind, Takes, ValidatorKind,
-};
+use trefoil_ir::{Flow, FlowId, Graph as Nodes, Program, StateMachine, StepKind, Takes};
 use trefoil_syntax::{Files, Location};
 
 use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
-use crate::describe;
+use crate::describe::{self, Description, Node as Described, What};
 
 /// Boxes of a picture; beyond, flows are not expanded any more.
 const LIMIT: usize = 600;
 
 /// Draws the entry flow between a start and an end.
 pub(super) fn build(program: &Program, files: &Files) -> Graph {
-    let mut drawing = Drawing { program, files, graph: Graph::default() };
+    let described = Description::of(program, files);
+    let mut drawing = Drawing { described: &described, graph: Graph::default() };
     let Some(flow) = program.flow(program.entry) else { return drawing.graph };
     drawing.graph.title = flow.name.to_string();
-    let here = Around { place: drawing.place(flow.origin), ..Around::default() };
+    let here = Around { place: described.place(flow.origin), ..Around::default() };
     let start = drawing.node(Shape::Start, flow.name.to_string(), inputs(flow), &here);
-    let body = drawing.step(flow.body, &Around { flow: Some(flow), ..Around::default() });
+    let body = described.body(program.entry).map(|body| drawing.step(body, &Around::default())).unwrap_or_default();
     let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), &Around::default());
     drawing.join(&[Exit { node: start, label: None, line: Line::Then }], &body.entries);
     let exits =
@@ -36,9 +34,7 @@ fn inputs(flow: &Flow) -> Vec<String> {
 
 /// Where a step stands.
 #[derive(Clone, Default)]
-struct Around<'p> {
-    /// Its flow.
-    flow: Option<&'p Flow>,
+struct Around {
     /// The frame it is drawn in.
     cluster: Option<usize>,
     /// What it is called by the steps around it that are nothing but a name for it.
@@ -68,18 +64,13 @@ struct Fragment {
     exits: Vec<Exit>,
 }
 
-struct Drawing<'p> {
-    program: &'p Program,
-    files: &'p Files,
+struct Drawing<'d, 'p> {
+    described: &'d Description<'p>,
     graph: Graph,
 }
 
-impl<'p> Drawing<'p> {
-    fn place(&self, at: Location) -> Option<Place> {
-        let file = self.files.get(at.file)?;
-        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line })
-    }
-    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &Around<'p>) -> usize {
+impl<'d, 'p> Drawing<'d, 'p> {
+    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &Around) -> usize {
         let (cluster, optional, place) = (around.cluster, around.optional, around.place.clone());
         let origins = around.origins.clone();
         self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place, origins });
@@ -93,7 +84,7 @@ impl<'p> Drawing<'p> {
     }
     /// Leads from all of one stage to all of the next; where both have several, through one dot, since every one of the
     /// next waits for all of the one before.
-    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &Around<'p>) {
+    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &Around) {
         if exits.len() < 2 || entries.len() < 2 {
             return self.join(exits, entries);
         }
@@ -101,7 +92,7 @@ impl<'p> Drawing<'p> {
         self.join(&[dot], entries);
     }
     /// A dot that all of these lead to.
-    fn dot(&mut self, exits: &[Exit], around: &Around<'p>) -> Exit {
+    fn dot(&mut self, exits: &[Exit], around: &Around) -> Exit {
         let here = Around { cluster: around.cluster, ..Around::default() };
         let node = self.node(Shape::Join, String::new(), Vec::new(), &here);
         self.join(exits, &[node]);
@@ -115,14 +106,14 @@ impl<'p> Drawing<'p> {
         }
     }
     /// One box.
-    fn leaf(&mut self, shape: Shape, fallback: &str, around: &Around<'p>, notes: Vec<String>) -> Fragment {
+    fn leaf(&mut self, shape: Shape, fallback: &str, around: &Around, notes: Vec<String>) -> Fragment {
         let title = around.title.as_deref().unwrap_or(fallback).to_owned();
         let notes = around.notes.iter().cloned().chain(notes).collect();
         let node = self.node(shape, title, notes, around);
         Fragment { entries: vec![node], exits: vec![Exit { node, label: None, line: Line::Then }] }
     }
     /// A frame, and what stands around the steps in it.
-    fn frame(&mut self, around: &Around<'p>, what: String) -> Around<'p> {
+    fn frame(&mut self, around: &Around, what: String) -> Around {
         let (title, mut notes) = match &around.title {
             Some(title) => (title.to_string(), vec![what]),
             None => (what, Vec::new()),
@@ -131,71 +122,39 @@ impl<'p> Drawing<'p> {
         let (place, origins) = (around.place.clone(), around.origins.clone());
         let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place, origins };
         self.graph.clusters.push(cluster);
-        Around { flow: around.flow, cluster: Some(self.graph.clusters.len() - 1), ..Around::default() }
+        Around { cluster: Some(self.graph.clusters.len() - 1), ..Around::default() }
     }
 
-    fn step(&mut self, id: StepId, around: &Around<'p>) -> Fragment {
-        let Some(step) = self.program.step(id) else { return Fragment::default() };
+    fn step(&mut self, node: &'d Described<'p>, around: &Around) -> Fragment {
         let mut around = around.clone();
-        around.place = self.place(step.origin).or(around.place);
-        around.origins.push(step.origin);
-        if around.title.is_none()
-            && let Some(label) = &step.label
-        {
-            around.title = Some(label.clone());
+        around.place = node.place.clone().or(around.place);
+        around.origins.push(node.step.origin);
+        if around.title.is_none() {
+            around.title.clone_from(&node.step.label);
         }
-        if let Some(when) = &step.when {
-            around.notes.push(format!("when {}", describe::short(&when.text)));
-            around.optional = true;
-        }
-        around.notes.extend(describe::policies(step));
-        self.kind(step, &around)
-    }
-    fn kind(&mut self, step: &'p Step, around: &Around<'p>) -> Fragment {
-        match &step.kind {
-            StepKind::Model(call) => self.leaf(Shape::Agent, &call.speaker, around, vec![describe::model(&call.model)]),
-            StepKind::Tool(call) => self.leaf(
-                Shape::Tool,
-                &call.name,
-                around,
-                vec![format!("{} {}", describe::tool(&call.kind), call.name)],
-            ),
-            StepKind::Command(call) => {
-                let notes = vec![describe::command(self.files, around.flow, call)];
-                self.leaf(Shape::Command, "command", around, notes)
-            }
-            StepKind::Human(_) => self.leaf(Shape::Human, "human", around, vec!["human answer".to_owned()]),
-            StepKind::Wait { ms } => {
-                self.leaf(Shape::Plain, "wait", around, vec![format!("waits {}", describe::duration(*ms))])
-            }
-            StepKind::Compute(_) if around.title.is_none() => Fragment::default(),
-            StepKind::Compute(_) => self.leaf(Shape::Plain, "value", around, Vec::new()),
-            StepKind::Refused(Refused { feature, .. }) => {
-                self.leaf(Shape::Refused, feature, around, vec![format!("not run: {feature}")])
-            }
-            StepKind::Sequence(steps) => self.sequence(steps, around),
-            StepKind::Parallel(parallel) => {
-                let mut what = "in parallel".to_owned();
-                if let Some(n) = parallel.concurrency {
-                    what = format!("{n} at a time");
-                }
-                if parallel.on_failure == OnItemFailure::Continue {
-                    what.push_str(", failures are skipped");
-                }
+        around.optional |= node.step.when.is_some();
+        around.notes.extend(node.notes.iter().cloned());
+        let around = &around;
+        match &node.what {
+            What::Effect { title, says } => self.effect(&node.step.kind, title, says, around),
+            What::Value if around.title.is_none() => Fragment::default(),
+            What::Value => self.leaf(Shape::Plain, "value", around, Vec::new()),
+            What::Sequence(steps) => self.sequence(steps, around),
+            What::Parallel { width, skips, branches } => {
+                let what = skipping(width.clone().unwrap_or_else(|| "in parallel".to_owned()), *skips);
                 let inner = self.frame(around, what);
                 let mut all = Fragment::default();
-                for branch in &parallel.branches {
-                    let one = self.step(*branch, &inner);
+                for branch in branches {
+                    let one = self.step(branch, &inner);
                     all.entries.extend(one.entries);
                     all.exits.extend(one.exits);
                 }
                 all
             }
-            StepKind::Branch { arms, otherwise } => self.branch(arms, *otherwise, around),
-            StepKind::Loop(it) => {
-                let until = describe::short(&it.until.text);
-                let inner = self.frame(around, format!("until {until}, at most {} iterations", it.max));
-                let mut body = self.step(it.body, &inner);
+            What::Choice { arms, otherwise } => self.choice(arms, otherwise.as_deref(), around),
+            What::Loop { until, most, body } => {
+                let inner = self.frame(around, format!("{until}, {most}"));
+                let mut body = self.step(body, &inner);
                 if body.exits.len() > 1 && body.entries.len() > 1 {
                     body.exits = vec![self.dot(&body.exits, &inner)];
                 }
@@ -206,15 +165,44 @@ impl<'p> Drawing<'p> {
                 }
                 body
             }
-            StepKind::ForEach(each) => self.for_each(each, around),
-            StepKind::Graph(nodes) => self.nodes(nodes, around),
-            StepKind::StateMachine(machine) => self.states(machine, around),
-            StepKind::Attempts(attempts) => self.attempts(attempts, around),
-            StepKind::Call(call) => self.call(&call.callee, around),
+            What::Each { items, width, skips, body, .. } => {
+                let what = width.iter().fold(items.clone(), |all, width| all + ", " + width);
+                let inner = self.frame(around, skipping(what, *skips));
+                self.flow(*body, None, &inner)
+            }
+            What::Graph { graph, nodes } => self.nodes(graph, nodes, around),
+            What::States { machine, states } => self.states(machine, states, around),
+            What::Attempts { notes, body, .. } => {
+                let mut inner = around.clone();
+                inner.notes.extend(notes.iter().cloned());
+                self.step(body, &inner)
+            }
+            What::Call(flow) => {
+                let name = self.described.program.flow(*flow).map(|f| f.name.clone());
+                self.flow(*flow, name, around)
+            }
+            What::Named { name, flows } => {
+                let mut notes = vec![name.clone()];
+                if flows.len() <= 8 {
+                    notes.push(format!("one of {}", flows.iter().map(|(n, _)| &**n).collect::<Vec<_>>().join(", ")));
+                }
+                self.leaf(Shape::Flow, "call", around, notes)
+            }
         }
     }
-    fn sequence(&mut self, steps: &[StepId], around: &Around<'p>) -> Fragment {
-        let drawn = steps.iter().filter(|s| self.draws(**s)).count();
+    fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &Around) -> Fragment {
+        let (shape, says) = match kind {
+            StepKind::Model(_) => (Shape::Agent, says.to_owned()),
+            StepKind::Tool(_) => (Shape::Tool, says.to_owned()),
+            StepKind::Command(_) => (Shape::Command, says.to_owned()),
+            StepKind::Human(_) => (Shape::Human, "human answer".to_owned()),
+            StepKind::Wait { .. } => (Shape::Plain, format!("waits {says}")),
+            _ => (Shape::Refused, says.to_owned()),
+        };
+        self.leaf(shape, title, around, vec![says])
+    }
+    fn sequence(&mut self, steps: &'d [Described<'p>], around: &Around) -> Fragment {
+        let drawn = steps.iter().filter(|s| draws(s)).count();
         let inner = match (&around.title, drawn) {
             (Some(_), 2..) => self.frame(around, "in order".to_owned()),
             (None, 2..) => Around { notes: Vec::new(), ..around.clone() },
@@ -223,10 +211,10 @@ impl<'p> Drawing<'p> {
         let mut all = Fragment::default();
         for step in steps {
             // The name is for what is drawn, not for a value worked out beside it.
-            let next = if self.draws(*step) {
-                self.step(*step, &inner)
+            let next = if draws(step) {
+                self.step(step, &inner)
             } else {
-                self.step(*step, &Around { title: None, ..inner.clone() })
+                self.step(step, &Around { title: None, ..inner.clone() })
             };
             if next.entries.is_empty() {
                 continue;
@@ -240,19 +228,16 @@ impl<'p> Drawing<'p> {
         }
         all
     }
-    /// Whether anything is drawn for a step.
-    fn draws(&self, id: StepId) -> bool {
-        self.program.step(id).is_some_and(|s| match &s.kind {
-            StepKind::Compute(_) => s.label.is_some(),
-            StepKind::Sequence(steps) => steps.iter().any(|s| self.draws(*s)),
-            _ => true,
-        })
-    }
-    fn branch(&mut self, arms: &'p [trefoil_ir::Arm], otherwise: Option<StepId>, around: &Around<'p>) -> Fragment {
+    fn choice(
+        &mut self,
+        arms: &'d [(String, Described<'p>)],
+        otherwise: Option<&'d Described<'p>>,
+        around: &Around,
+    ) -> Fragment {
         let choice = self.leaf(Shape::Choice, "choose", around, Vec::new());
-        let inner = Around { flow: around.flow, cluster: around.cluster, ..Around::default() };
+        let inner = Around { cluster: around.cluster, ..Around::default() };
         let mut exits = Vec::new();
-        let arms = arms.iter().map(|a| (describe::short(&a.when.text), Some(a.step)));
+        let arms = arms.iter().map(|(when, node)| (when.clone(), Some(node)));
         for (label, step) in arms.chain([("else".to_owned(), otherwise)]) {
             let arm = step.map(|s| self.step(s, &inner)).unwrap_or_default();
             for from in &choice.exits {
@@ -267,23 +252,12 @@ impl<'p> Drawing<'p> {
         }
         Fragment { entries: choice.entries, exits }
     }
-    fn for_each(&mut self, each: &'p ForEach, around: &Around<'p>) -> Fragment {
-        let mut what = describe::items(self.files, around.flow, &each.items);
-        if let Some(n) = each.concurrency {
-            what.push_str(&format!(", {n} at a time"));
-        }
-        if each.on_failure == OnItemFailure::Continue {
-            what.push_str(", failures are skipped");
-        }
-        let inner = self.frame(around, what);
-        self.flow(each.body, None, &inner)
-    }
-    fn nodes(&mut self, graph: &'p Nodes, around: &Around<'p>) -> Fragment {
+    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &Around) -> Fragment {
         let inner = match around.title {
             Some(_) => self.frame(around, "graph".to_owned()),
             None => around.clone(),
         };
-        let drawn: Vec<Fragment> = graph.nodes.iter().map(|n| self.step(n.step, &inner)).collect();
+        let drawn: Vec<Fragment> = nodes.iter().map(|node| self.step(node, &inner)).collect();
         let mut ends = vec![true; drawn.len()];
         for (index, node) in graph.nodes.iter().enumerate() {
             let Some(to) = drawn.get(index) else { continue };
@@ -338,7 +312,7 @@ impl<'p> Drawing<'p> {
         let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
         Fragment { entries: entries.collect(), exits: exits.collect() }
     }
-    fn states(&mut self, machine: &'p StateMachine, around: &Around<'p>) -> Fragment {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &Around) -> Fragment {
         let inner = match around.title {
             Some(_) => self.frame(around, "states".to_owned()),
             None => around.clone(),
@@ -346,9 +320,10 @@ impl<'p> Drawing<'p> {
         let drawn: Vec<Fragment> = machine
             .states
             .iter()
-            .map(|state| {
+            .zip(nodes)
+            .map(|(state, node)| {
                 let inner = Around { title: Some(state.name.clone()), ..inner.clone() };
-                let drawn = self.step(state.step, &inner);
+                let drawn = self.step(node, &inner);
                 if drawn.entries.is_empty() { self.leaf(Shape::Plain, &state.name, &inner, Vec::new()) } else { drawn }
             })
             .collect();
@@ -374,43 +349,11 @@ impl<'p> Drawing<'p> {
         let entries = drawn.get(machine.initial.index()).map(|f| f.entries.clone()).unwrap_or_default();
         Fragment { entries, exits }
     }
-    fn attempts(&mut self, attempts: &'p Attempts, around: &Around<'p>) -> Fragment {
-        let mut notes = Vec::new();
-        if attempts.max > 1 {
-            notes.push(format!("up to {} attempts", attempts.max));
-        }
-        for validator in &attempts.validators {
-            notes.push(match &validator.kind {
-                ValidatorKind::Judges { judges, .. } => {
-                    let names: Vec<_> = judges.iter().map(|j| &*j.name).collect();
-                    format!("judged by {}", names.join(", "))
-                }
-                _ => format!("checked by {}", validator.name),
-            });
-        }
+    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &Around) -> Fragment {
+        let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
+            return Fragment::default();
+        };
         let mut inner = around.clone();
-        inner.notes.extend(notes);
-        self.step(attempts.body, &inner)
-    }
-    fn call(&mut self, callee: &'p Callee, around: &Around<'p>) -> Fragment {
-        match callee {
-            Callee::Flow(flow) => {
-                let name = self.program.flow(*flow).map(|f| f.name.clone());
-                self.flow(*flow, name, around)
-            }
-            Callee::Named { name, flows } => {
-                let mut notes = vec![format!("agent {}", describe::written(self.files, name))];
-                if flows.len() <= 8 {
-                    notes.push(format!("one of {}", flows.iter().map(|(n, _)| &**n).collect::<Vec<_>>().join(", ")));
-                }
-                self.leaf(Shape::Flow, "call", around, notes)
-            }
-        }
-    }
-    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &Around<'p>) -> Fragment {
-        let Some(flow) = self.program.flow(id) else { return Fragment::default() };
-        let mut inner = around.clone();
-        inner.flow = Some(flow);
         match (&inner.title, name) {
             (Some(title), Some(name)) if *title != name => inner.notes.push(format!("{} {name}", flow.sort)),
             (None, Some(name)) => inner.title = Some(name),
@@ -419,8 +362,22 @@ impl<'p> Drawing<'p> {
         if self.graph.nodes.len() >= LIMIT {
             return self.leaf(Shape::Flow, &flow.name, &inner, vec!["not expanded".to_owned()]);
         }
-        self.step(flow.body, &inner)
+        self.step(body, &inner)
     }
+}
+
+/// Whether anything is drawn for a step.
+fn draws(node: &Described<'_>) -> bool {
+    match &node.what {
+        What::Value => node.step.label.is_some(),
+        What::Sequence(steps) => steps.iter().any(draws),
+        _ => true,
+    }
+}
+
+/// What is done in a frame, and whether failures are skipped there.
+fn skipping(what: String, skips: bool) -> String {
+    if skips { what + ", failures are skipped" } else { what }
 }
 
 /// Whether a node comes before another by edges and order.

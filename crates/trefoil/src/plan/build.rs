@@ -1,28 +1,29 @@
-//! From the program to the plan.
+//! From the description to the plan: calls are written out where they are made, and what happens is counted.
 
 use std::sync::Arc;
 
 use trefoil_check::semantic::cost::{Costs, tries};
 use trefoil_check::semantic::visits::Ways;
 use trefoil_ir::{
-    Attempts, Budget, Callee, Flow, FlowId, Graph, OnExceeded, Program, StateMachine, StepId, StepKind, Takes,
-    ValidatorKind, walk,
+    Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
 };
-use trefoil_syntax::{Files, Location};
+use trefoil_syntax::Files;
 
-use super::{Bound, Calls, Input, Obstacle, Place, Plan, Step};
-use crate::describe;
+use super::{Bound, Calls, Input, Obstacle, Plan, Step};
+use crate::describe::{self, Description, Node, What};
 
 /// Steps of a plan; beyond, flows are not written out any more.
 const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
 pub(super) fn build(program: &Program, files: &Files) -> Plan {
+    let described = Description::of(program, files);
     let name = |flow, list: &_| describe::expr(files, program.flow(flow), list);
     let mut costs = Costs::naming(program, name, describe::model);
     let calls = costs.beside_budget(program.entry);
-    let mut planner = Planner { program, files, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
-    let Some(flow) = program.flow(program.entry) else {
+    let mut planner =
+        Planner { described: &described, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
+    let (Some(flow), Some(body)) = (program.flow(program.entry), described.body(program.entry)) else {
         return Plan {
             name: program.name.to_string(),
             sort: "program",
@@ -38,8 +39,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             cut: false,
         };
     };
-    let around = Around { flow: program.entry, name: None, notes: Vec::new(), times: Bound::known(1), writes: None };
-    let steps = planner.step(flow.body, around);
+    let steps = planner.step(body, Around::inside(Bound::known(1)));
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
         describe::reads_of(Some(flow), expr, &mut output);
@@ -47,7 +47,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
     Plan {
         name: flow.name.to_string(),
         sort: flow.sort,
-        place: planner.place(flow.origin),
+        place: described.place(flow.origin),
         inputs: inputs(flow),
         takes_text: flow.intake.fields.is_empty() || flow.intake.wrap.is_some(),
         steps,
@@ -55,7 +55,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
         models: planner.models(&calls),
         calls,
         limits: flow.budget.as_ref().map(limits).unwrap_or_default(),
-        obstacles: planner.obstacles(),
+        obstacles: obstacles(&described),
         cut: planner.left == 0,
     }
 }
@@ -94,7 +94,6 @@ fn limits(budget: &Budget) -> Vec<String> {
 /// Where a step stands.
 #[derive(Clone)]
 struct Around {
-    flow: FlowId,
     /// What the steps around it that are nothing but a name for it call it.
     name: Option<Arc<str>>,
     notes: Vec<String>,
@@ -104,9 +103,19 @@ struct Around {
     writes: Option<String>,
 }
 
-struct Planner<'p> {
-    program: &'p Program,
-    files: &'p Files,
+impl Around {
+    /// In a structure that begins so often.
+    fn inside(times: Bound) -> Self {
+        Self { name: None, notes: Vec::new(), times, writes: None }
+    }
+    /// The same with these notes.
+    fn with(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+}
+
+struct Planner<'d, 'p> {
+    described: &'d Description<'p>,
     costs: Costs<'p>,
     /// Those that steps ask, in the order of the steps.
     models: Vec<String>,
@@ -115,37 +124,27 @@ struct Planner<'p> {
     left: usize,
 }
 
-impl<'p> Planner<'p> {
-    fn place(&self, at: Location) -> Option<Place> {
-        let file = self.files.get(at.file)?;
-        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line })
-    }
+impl<'d, 'p> Planner<'d, 'p> {
     /// What a step does. A structure without a name in the manifest and without anything to say is only its steps.
-    fn step(&mut self, id: StepId, around: Around) -> Vec<Step> {
-        let Some(step) = self.program.step(id) else { return Vec::new() };
-        let flow = self.program.flow(around.flow);
-        let mut around = around;
-        if around.name.is_none()
-            && let Some(label) = &step.label
-        {
-            around.name = Some(label.clone());
+    fn step(&mut self, node: &'d Node<'p>, mut around: Around) -> Vec<Step> {
+        let step = node.step;
+        let flow = self.described.program.flow(node.flow);
+        if around.name.is_none() {
+            around.name.clone_from(&step.label);
         }
         if let Some(slot) = step.out {
             around.writes = Some(describe::slot_paths(flow, slot)).filter(|n| !n.is_empty());
         }
-        if let Some(when) = &step.when {
-            around.notes.push(format!("when {}", describe::short(&when.text)));
-        }
-        around.notes.extend(describe::policies(step));
+        around.notes.extend(node.notes.iter().cloned());
         if step.asks_again() {
             around.notes.push("asked once more if the answer does not match its schema".to_owned());
         }
         around.times = around.times.times(&Bound::known(tries(step)));
-        let sequence = matches!(step.kind, StepKind::Sequence(_));
+        let sort = describe::sort(&step.kind);
         let mut here = Step {
-            name: around.name.as_deref().unwrap_or(describe::sort(&step.kind)).to_owned(),
-            sort: describe::sort(&step.kind),
-            place: self.place(step.origin),
+            name: around.name.as_deref().unwrap_or(sort).to_owned(),
+            sort,
+            place: node.place.clone(),
             notes: around.notes.clone(),
             model: None,
             reads: describe::reads(flow, step),
@@ -153,86 +152,84 @@ impl<'p> Planner<'p> {
             at_most: around.times.clone(),
             steps: Vec::new(),
         };
-        let inside = |times: Bound| Around { flow: around.flow, name: None, notes: Vec::new(), times, writes: None };
-        match &step.kind {
-            StepKind::Model(call) => {
-                if around.name.is_none() {
-                    here.name = call.speaker.to_string();
+        let times = around.times.times(&self.costs.passes(node.flow, step));
+        match &node.what {
+            What::Attempts { .. } => return self.attempts(node, Around { times, ..around }),
+            What::Call(id) => return self.call(*id, around, here),
+            What::Value if around.name.is_none() => return Vec::new(),
+            What::Value => {}
+            What::Effect { title, says } => self.effect(&step.kind, (title, says), around.name.is_none(), &mut here),
+            What::Sequence(steps) => {
+                here.steps = self.all(steps, &Around::inside(times));
+                let lone = here.steps.len() == 1 && around.name.is_none();
+                if lone || is_bare(&around) {
+                    return here.steps;
                 }
-                let model = describe::model(&call.model);
-                if !self.models.contains(&model) {
-                    self.models.push(model.clone());
-                }
-                here.model = Some(model);
+                here.reads.clear();
             }
-            StepKind::Tool(call) => here.notes.push(format!("{} {}", describe::tool(&call.kind), call.name)),
-            StepKind::Command(call) => {
-                let command = describe::command(self.files, flow, call);
-                here.notes.push(format!("runs {command}"));
+            What::Parallel { width, branches, .. } => {
+                here.notes.extend(width.clone());
+                here.steps = self.all(branches, &Around::inside(times));
             }
-            StepKind::Human(call) => {
-                let asks = describe::expr(self.files, flow, &call.prompt);
-                here.notes.push(format!("asks {asks}"));
-                match &call.on_timeout {
-                    trefoil_ir::OnTimeout::Answer(answer) => {
-                        here.notes.push(format!("else {}", describe::short(answer)))
-                    }
-                    trefoil_ir::OnTimeout::Fail => {}
+            What::Choice { arms, otherwise } => {
+                let arms = arms.iter().map(|(when, node)| (format!("if {when}"), node));
+                for (note, node) in arms.chain(otherwise.iter().map(|node| ("else".to_owned(), &**node))) {
+                    here.steps.extend(self.step(node, Around::inside(times.clone()).with(vec![note])));
                 }
             }
-            StepKind::Wait { ms } => here.notes.push(describe::duration(*ms)),
-            StepKind::Compute(_) => {
-                if around.name.is_none() {
-                    return Vec::new();
+            What::Loop { until, most, body } => {
+                here.notes.extend([until.clone(), most.clone()]);
+                here.steps = self.step(body, Around::inside(times));
+            }
+            What::Each { items, width, limit, body, .. } => {
+                here.notes.push(items.clone());
+                here.notes.extend(width.iter().chain(limit).cloned());
+                here.steps = self.flow(*body, Around::inside(times));
+            }
+            What::Graph { .. } | What::States { .. } => {
+                here.steps = match &node.what {
+                    What::Graph { graph, nodes } => self.graph(graph, nodes, &Around::inside(times)),
+                    What::States { machine, states } => self.states(machine, states, &Around::inside(times)),
+                    _ => Vec::new(),
+                };
+                if is_bare(&around) {
+                    return here.steps;
+                }
+                here.reads.clear();
+            }
+            What::Named { name, flows } => {
+                here.notes.push(name.clone());
+                for (name, id) in *flows {
+                    let inner = Around::inside(times.clone()).with(vec!["if named".to_owned()]);
+                    here.steps.extend(self.flow(*id, Around { name: Some(name.clone()), ..inner }));
                 }
             }
-            StepKind::Refused(refused) => here.notes.push(format!("not run: {}", refused.feature)),
-            StepKind::Sequence(steps) => here.steps = self.all(steps, &inside(around.times.clone())),
-            StepKind::Parallel(parallel) => {
-                here.notes.extend(parallel.concurrency.map(|n| format!("{n} at a time")));
-                here.steps = self.all(&parallel.branches, &inside(around.times.clone()));
-            }
-            StepKind::Branch { arms, otherwise } => {
-                for arm in arms {
-                    let mut inner = inside(around.times.clone());
-                    inner.notes.push(format!("if {}", describe::short(&arm.when.text)));
-                    here.steps.extend(self.step(arm.step, inner));
-                }
-                if let Some(step) = otherwise {
-                    let mut inner = inside(around.times.clone());
-                    inner.notes.push("else".to_owned());
-                    here.steps.extend(self.step(*step, inner));
-                }
-            }
-            StepKind::Loop(it) => {
-                here.notes.push(format!("until {}", describe::short(&it.until.text)));
-                here.notes.push(format!("at most {} iterations", it.max));
-                here.steps = self.step(it.body, inside(around.times.times(&Bound::known(u64::from(it.max)))));
-            }
-            StepKind::ForEach(each) => {
-                here.notes.push(describe::items(self.files, flow, &each.items));
-                here.notes.extend(each.concurrency.map(|n| format!("{n} at a time")));
-                here.notes.extend(each.timeout_ms.map(|ms| format!("time limit {} each", describe::duration(ms))));
-                let times = around.times.times(&self.costs.count(around.flow, &each.items));
-                here.steps = self.flow(each.body, Around { flow: each.body, ..inside(times) });
-            }
-            StepKind::Graph(graph) => here.steps = self.graph(graph, &inside(around.times.clone())),
-            StepKind::StateMachine(machine) => here.steps = self.states(machine, &inside(around.times.clone())),
-            StepKind::Attempts(attempts) => return self.attempts(attempts, around),
-            StepKind::Call(call) => return self.call(&call.callee, around, here),
-        }
-        let bare = around.name.is_none() && around.notes.is_empty();
-        let lone = here.steps.len() == 1 && around.name.is_none();
-        if sequence && (bare || lone) || matches!(step.kind, StepKind::Graph(_) | StepKind::StateMachine(_)) && bare {
-            return here.steps;
-        }
-        if matches!(step.kind, StepKind::Graph(_) | StepKind::StateMachine(_) | StepKind::Sequence(_)) {
-            here.reads.clear();
         }
         vec![here]
     }
-    fn all(&mut self, steps: &[StepId], around: &Around) -> Vec<Step> {
-        steps.iter().flat_map(|s| self.step(*s, around.clone())).collect()
+    fn effect(&mut self, kind: &StepKind, (title, says): (&str, &str), nameless: bool, here: &mut Step) {
+        match kind {
+            StepKind::Model(_) => {
+                if nameless {
+                    here.name = title.to_owned();
+                }
+                if !self.models.iter().any(|model| model == says) {
+                    self.models.push(says.to_owned());
+                }
+                here.model = Some(says.to_owned());
+            }
+            StepKind::Command(_) => here.notes.push(format!("runs {says}")),
+            StepKind::Human(call) => {
+                here.notes.push(format!("asks {says}"));
+                if let OnTimeout::Answer(answer) = &call.on_timeout {
+                    here.notes.push(format!("else {}", describe::short(answer)));
+                }
+            }
+            _ => here.notes.push(says.to_owned()),
+        }
+    }
+    fn all(&mut self, nodes: &'d [Node<'p>], around: &Around) -> Vec<Step> {
+        nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
     }
     /// The calls of each model, counted like all calls.
     fn models(&self, calls: &Calls) -> Vec<(String, Bound)> {
@@ -240,13 +237,13 @@ impl<'p> Planner<'p> {
         let all = self.models.iter().map(String::as_str).chain(more);
         all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
     }
-    fn graph(&mut self, graph: &Graph, around: &Around) -> Vec<Step> {
-        let name = |id: trefoil_ir::NodeId| {
-            let node = graph.nodes.get(id.index());
-            node.and_then(|n| self.program.step(n.step)?.label.clone()).unwrap_or_else(|| id.0.to_string().into())
+    fn graph(&mut self, graph: &Graph, nodes: &'d [Node<'p>], around: &Around) -> Vec<Step> {
+        let name = |id: NodeId| {
+            nodes.get(id.index()).and_then(|n| n.step.label.clone()).unwrap_or_else(|| id.0.to_string().into())
         };
-        let mut notes = Vec::new();
-        for node in &graph.nodes {
+        let mut all = Vec::new();
+        for index in order(graph) {
+            let (Some(node), Some(described)) = (graph.nodes.get(index), nodes.get(index)) else { continue };
             let mut own = Vec::new();
             for edge in &node.incoming {
                 let when = edge.when.as_ref().map(|w| format!(" when {}", describe::short(&w.text)));
@@ -258,19 +255,14 @@ impl<'p> Planner<'p> {
                 }
             }
             own.extend(node.fallback_of.iter().map(|n| format!("only when {} fails", name(*n))));
-            notes.push(own);
-        }
-        let mut all = Vec::new();
-        for index in order(graph) {
-            let (Some(node), Some(own)) = (graph.nodes.get(index), notes.get(index)) else { continue };
-            all.extend(self.step(node.step, Around { notes: own.clone(), ..around.clone() }));
+            all.extend(self.step(described, around.clone().with(own)));
         }
         all
     }
-    fn states(&mut self, machine: &StateMachine, around: &Around) -> Vec<Step> {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [Node<'p>], around: &Around) -> Vec<Step> {
         let mut all = Vec::new();
         let ways = Ways::of(machine);
-        for (index, state) in machine.states.iter().enumerate() {
+        for (index, (state, node)) in machine.states.iter().zip(nodes).enumerate() {
             let visits = ways.visits(index);
             let mut notes = Vec::new();
             if index == machine.initial.index() {
@@ -290,95 +282,54 @@ impl<'p> Planner<'p> {
             } else if state.ends_unmatched {
                 notes.push("ends here on success".to_owned());
             }
-            let inner = Around {
-                name: Some(state.name.clone()),
-                notes: notes.clone(),
-                times: around.times.times(&Bound::known(visits)),
-                ..around.clone()
-            };
-            let steps = self.step(state.step, inner);
-            all.extend(steps);
+            let times = around.times.times(&Bound::known(visits));
+            all.extend(self.step(node, Around { name: Some(state.name.clone()), notes, times, writes: None }));
         }
         all
     }
-    fn attempts(&mut self, attempts: &Attempts, around: Around) -> Vec<Step> {
-        let times = around.times.times(&Bound::known(u64::from(attempts.max)));
-        let mut inner = Around { times: times.clone(), ..around };
-        if attempts.max > 1 {
-            inner.notes.push(format!("up to {} attempts", attempts.max));
-        }
-        let mut judges = Vec::new();
-        for validator in &attempts.validators {
-            match &validator.kind {
-                ValidatorKind::Judges { judges: all, .. } => {
-                    let names: Vec<_> = all.iter().map(|j| &*j.name).collect();
-                    inner.notes.push(format!("judged by {}", names.join(", ")));
-                    judges.extend(all.iter().map(|j| (j.name.clone(), j.flow)));
-                }
-                _ => inner.notes.push(format!("checked by {}", validator.name)),
-            }
-        }
-        let flow = inner.flow;
-        let mut steps = self.step(attempts.body, inner);
+    fn attempts(&mut self, node: &'d Node<'p>, mut around: Around) -> Vec<Step> {
+        let What::Attempts { notes, judges, body } = &node.what else { return Vec::new() };
+        around.notes.extend(notes.iter().cloned());
+        let times = around.times.clone();
+        let mut steps = self.step(body, around);
         for (name, judge) in judges {
-            let around =
-                Around { flow, name: Some(name), notes: vec!["judge".to_owned()], times: times.clone(), writes: None };
-            steps.extend(self.flow(judge, around));
+            let around = Around::inside(times.clone()).with(vec!["judge".to_owned()]);
+            steps.extend(self.flow(*judge, Around { name: Some(name.clone()), ..around }));
         }
         steps
     }
-    fn call(&mut self, callee: &Callee, mut around: Around, here: Step) -> Vec<Step> {
-        match callee {
-            Callee::Flow(id) => {
-                if let (Some(name), Some(flow)) = (&around.name, self.program.flow(*id))
-                    && flow.name != *name
-                {
-                    around.notes.push(format!("{} {}", flow.sort, flow.name));
-                }
-                let name = around.name.clone().or_else(|| self.program.flow(*id).map(|f| f.name.clone()));
-                let steps = self.flow(*id, Around { name, ..around });
-                // What the caller passes in is what the step reads, as the manifest's reader sees it.
-                match <[Step; 1]>::try_from(steps) {
-                    Ok([only]) => vec![Step {
-                        reads: if here.reads.is_empty() { only.reads } else { here.reads },
-                        writes: here.writes.or(only.writes),
-                        place: here.place,
-                        ..only
-                    }],
-                    Err(steps) => {
-                        let sort = self.program.flow(*id).map_or("call", |f| f.sort);
-                        vec![Step { sort, steps, ..here }]
-                    }
-                }
-            }
-            Callee::Named { name, flows } => {
-                let mut here = here;
-                here.notes.push(format!("agent {}", describe::written(self.files, name)));
-                for (name, id) in flows {
-                    let inner = Around {
-                        flow: *id,
-                        name: Some(name.clone()),
-                        notes: vec!["if named".to_owned()],
-                        times: around.times.clone(),
-                        writes: None,
-                    };
-                    here.steps.extend(self.flow(*id, inner));
-                }
-                vec![here]
-            }
+    fn call(&mut self, id: FlowId, mut around: Around, here: Step) -> Vec<Step> {
+        let flow = self.described.program.flow(id);
+        match (&around.name, flow) {
+            (Some(name), Some(flow)) if flow.name != *name => around.notes.push(format!("{} {}", flow.sort, flow.name)),
+            (None, Some(flow)) => around.name = Some(flow.name.clone()),
+            _ => {}
+        }
+        let steps = self.flow(id, around);
+        // What the caller passes in is what the step reads, as the manifest's reader sees it.
+        match <[Step; 1]>::try_from(steps) {
+            Ok([only]) => vec![Step {
+                reads: if here.reads.is_empty() { only.reads } else { here.reads },
+                writes: here.writes.or(only.writes),
+                place: here.place,
+                ..only
+            }],
+            Err(steps) => vec![Step { sort: flow.map_or("call", |f| f.sort), steps, ..here }],
         }
     }
     fn flow(&mut self, id: FlowId, around: Around) -> Vec<Step> {
-        let Some(flow) = self.program.flow(id) else { return Vec::new() };
+        let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
+            return Vec::new();
+        };
         if self.open.contains(&id) {
-            return vec![self.again(flow, Around { flow: id, ..around })];
+            return vec![self.again(flow, around)];
         }
         if self.left == 0 {
             return Vec::new();
         }
         self.left -= 1;
         self.open.push(id);
-        let steps = self.step(flow.body, Around { flow: id, ..around });
+        let steps = self.step(body, around);
         self.open.pop();
         steps
     }
@@ -389,7 +340,7 @@ impl<'p> Planner<'p> {
         Step {
             name: around.name.unwrap_or_else(|| flow.name.clone()).to_string(),
             sort: flow.sort,
-            place: self.place(flow.origin),
+            place: self.described.place(flow.origin),
             notes,
             model: None,
             reads: Vec::new(),
@@ -398,22 +349,24 @@ impl<'p> Planner<'p> {
             steps: Vec::new(),
         }
     }
-    fn obstacles(&self) -> Vec<Obstacle> {
-        let mut all = Vec::new();
-        for (_, id) in walk::reachable(self.program, self.program.entry) {
-            if let Some(step) = self.program.step(id)
-                && let StepKind::Refused(refused) = &step.kind
-            {
-                let what = format!("{} is not supported yet", describe::feature(&refused.feature));
-                all.push(Obstacle { what, place: self.place(step.origin) });
-            }
-        }
-        for (name, at) in &self.program.missing_agents {
-            let what = format!("agent `{name}` is not defined; only the embedded model can stand in for it");
-            all.push(Obstacle { what, place: self.place(*at) });
-        }
-        all
-    }
+}
+
+/// Whether a structure has nothing to say.
+fn is_bare(around: &Around) -> bool {
+    around.name.is_none() && around.notes.is_empty()
+}
+
+fn obstacles(described: &Description<'_>) -> Vec<Obstacle> {
+    let program = described.program;
+    let refused = walk::refusals(program).into_iter().map(|(id, refused)| Obstacle {
+        what: format!("{} is not supported yet", describe::feature(&refused.feature)),
+        place: program.step(id).and_then(|step| described.place(step.origin)),
+    });
+    let missing = program.missing_agents.iter().map(|(name, at)| Obstacle {
+        what: format!("agent `{name}` is not defined; only the embedded model can stand in for it"),
+        place: described.place(*at),
+    });
+    refused.chain(missing).collect()
 }
 
 /// Declaration order, moved only where a node must come after a later one.

@@ -1,6 +1,7 @@
 //! The words of a program that it reads as code.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use trefoil_shell::read;
 
@@ -15,123 +16,173 @@ fn is_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
+/// How far the words of a program are read.
+struct Words<'w> {
+    program: &'w str,
+    language: &'w Language,
+    input: &'w Names,
+    rest: std::slice::Iter<'w, Seen>,
+    /// It has its code.
+    given: bool,
+    /// The code is the first word behind the options.
+    switched: bool,
+    /// No options any more.
+    ended: bool,
+    /// Words that are no options.
+    count: usize,
+    /// What its variables hold.
+    told: Names,
+    /// Its code that is written out.
+    written: Vec<String>,
+}
+
 impl Follow<'_> {
     pub(super) fn language(&mut self, program: &str, language: &Language, operands: &[Seen], input: &Names) {
-        let mut given = false;
-        let mut switched = false;
-        let mut count = 0;
-        let mut ended = false;
-        // What its variables hold, and its code that is written out.
-        let mut told = input.clone();
-        let mut written = Vec::new();
-        let mut rest = operands.iter();
-        while let Some(word) = rest.next() {
-            let lead = word.lead.as_str();
-            let plain = word.whole.is_some();
-            if !ended && lead == "--" && plain {
-                ended = true;
-            } else if !ended && language.switched && lead.len() > 1 && lead.starts_with('+') {
-                if plain && last_takes(lead, language.takes) {
-                    rest.next();
-                }
-            } else if language.plus && lead.starts_with('+') {
-                self.code(program, language, word, &[], input);
-            } else if !ended && lead.len() > 1 && lead.starts_with('-') {
-                let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
-                let takes_code = language.long.contains(&name);
-                if takes_code || matches!(name, "--file" | "--makefile") {
-                    given = true;
-                    match if attached { Some(word) } else { rest.next() } {
-                        Some(code) if takes_code => self.code(program, language, code, &[], input),
-                        Some(named) => self.file_of_code(program, named, input),
-                        None => {}
-                    }
-                    continue;
-                }
-                if lead.starts_with("--") {
-                    if language.long_takes.contains(&lead) {
-                        rest.next();
-                    }
-                    continue;
-                }
-                let letters = lead.trim_start_matches('-');
-                if language.switched {
-                    switched |= letters.contains(|c| language.code.contains(c));
-                    // `-s`: all words are the script's.
-                    if !switched && letters.contains('s') {
-                        break;
-                    }
-                    if plain && letters.contains(|c| language.takes.contains(c)) {
-                        rest.next();
-                    }
-                    continue;
-                }
-                let setting = language.settings.map(|s| s.letter);
-                let found = letters.char_indices().find(|(_, c)| {
-                    [language.code, language.file, language.takes].iter().any(|all| all.contains(*c))
-                        || setting == Some(*c)
-                });
-                let Some((at, letter)) = found else { continue };
-                // `node -pe CODE`
-                let behind = letters.get(at + 1..).unwrap_or_default().trim_matches(|c| language.code.contains(c));
-                let value = if behind.is_empty() && plain { rest.next() } else { Some(word) };
-                let Some(value) = value else { break };
-                if setting == Some(letter) {
-                    self.setting(program, language, value, count == 0);
-                } else if language.code.contains(letter) {
-                    given = true;
-                    written.extend(value.whole.clone());
-                    self.code(program, language, value, &[], input);
-                } else if language.file.contains(letter) {
-                    given = true;
-                    self.file_of_code(program, value, input);
-                    if letter == 'm' {
-                        break;
-                    }
-                } else if language.assigns.contains(letter) {
-                    told.extend(value.names());
-                }
-            } else if !ended && lead == "-" && plain && language.input {
-                if language.operands == Operands::File {
-                    break;
-                }
-            } else {
-                count += 1;
-                match language.operands {
-                    _ if switched => {
-                        let arguments: Vec<Seen> = rest.cloned().collect();
-                        self.code(program, language, word, &arguments, input);
-                        given = true;
-                        break;
-                    }
-                    Operands::Program(own) if count > own => break,
-                    Operands::File if given => break,
-                    Operands::File => {
-                        self.file_of_code(program, word, input);
-                        given = true;
-                        break;
-                    }
-                    Operands::Code if !given => {
-                        given = true;
-                        written.extend(word.whole.clone());
-                        self.code(program, language, word, &[], input);
-                    }
-                    Operands::Rest(skip) if count > skip => {
-                        given = true;
-                        self.code(program, language, word, &[], input);
-                        self.elsewhere(word, input);
-                    }
-                    _ if !language.assigns.is_empty() && word.assigns().is_some() => told.extend(word.names()),
-                    _ => {}
-                }
-            }
-        }
+        let mut words = Words {
+            program,
+            language,
+            input,
+            rest: operands.iter(),
+            given: false,
+            switched: false,
+            ended: false,
+            count: 0,
+            told: input.clone(),
+            written: Vec::new(),
+        };
+        while let Some(word) = words.rest.next()
+            && self.word(&mut words, word).is_continue()
+        {}
         if !language.assigns.is_empty() {
-            self.awk(program, &written, told);
+            self.awk(program, &words.written, words.told);
         }
-        if language.input && !given {
+        if language.input && !words.given {
             self.note(input.clone(), &How::Code(program.to_owned()));
         }
+    }
+
+    /// One word of a program; break: those behind it are data.
+    fn word<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
+        let language = words.language;
+        let lead = word.lead.as_str();
+        let plain = word.whole.is_some();
+        let dashed = !words.ended && lead.len() > 1 && lead.starts_with('-');
+        if !words.ended && lead == "--" && plain {
+            words.ended = true;
+        } else if !words.ended && language.switched && lead.len() > 1 && lead.starts_with('+') {
+            if plain && last_takes(lead, language.takes) {
+                words.rest.next();
+            }
+        } else if language.plus && lead.starts_with('+') {
+            self.code(words.program, language, word, &[], words.input);
+        } else if dashed {
+            return if self.long_option(words, word) { ControlFlow::Continue(()) } else { self.letters(words, word) };
+        } else if !words.ended && lead == "-" && plain && language.input {
+            if language.operands == Operands::File {
+                return ControlFlow::Break(());
+            }
+        } else {
+            return self.operand(words, word);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Reads a word that is a long option; whether it is one.
+    fn long_option<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> bool {
+        let lead = word.lead.as_str();
+        let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
+        let takes_code = words.language.long.contains(&name);
+        if takes_code || matches!(name, "--file" | "--makefile") {
+            words.given = true;
+            match if attached { Some(word) } else { words.rest.next() } {
+                Some(code) if takes_code => self.code(words.program, words.language, code, &[], words.input),
+                Some(named) => self.file_of_code(words.program, named, words.input),
+                None => {}
+            }
+            return true;
+        }
+        if lead.starts_with("--") && words.language.long_takes.contains(&lead) {
+            words.rest.next();
+        }
+        lead.starts_with("--")
+    }
+
+    /// Options of one letter each.
+    fn letters<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
+        let (program, language, input) = (words.program, words.language, words.input);
+        let plain = word.whole.is_some();
+        let letters = word.lead.trim_start_matches('-');
+        if language.switched {
+            words.switched |= letters.contains(|c| language.code.contains(c));
+            // `-s`: all words are the script's.
+            if !words.switched && letters.contains('s') {
+                return ControlFlow::Break(());
+            }
+            if plain && letters.contains(|c| language.takes.contains(c)) {
+                words.rest.next();
+            }
+            return ControlFlow::Continue(());
+        }
+        let setting = language.settings.map(|s| s.letter);
+        let found = letters.char_indices().find(|(_, c)| {
+            [language.code, language.file, language.takes].iter().any(|all| all.contains(*c)) || setting == Some(*c)
+        });
+        let Some((at, letter)) = found else { return ControlFlow::Continue(()) };
+        // `node -pe CODE`
+        let behind = letters.get(at + 1..).unwrap_or_default().trim_matches(|c| language.code.contains(c));
+        let value = if behind.is_empty() && plain { words.rest.next() } else { Some(word) };
+        let Some(value) = value else { return ControlFlow::Break(()) };
+        if setting == Some(letter) {
+            self.setting(program, language, value, words.count == 0);
+        } else if language.code.contains(letter) {
+            words.given = true;
+            words.written.extend(value.whole.clone());
+            self.code(program, language, value, &[], input);
+        } else if language.file.contains(letter) {
+            words.given = true;
+            self.file_of_code(program, value, input);
+            if letter == 'm' {
+                return ControlFlow::Break(());
+            }
+        } else if language.assigns.contains(letter) {
+            words.told.extend(value.names());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A word that is no option.
+    fn operand<'w>(&mut self, words: &mut Words<'w>, word: &'w Seen) -> ControlFlow<()> {
+        let (program, language, input) = (words.program, words.language, words.input);
+        words.count += 1;
+        match language.operands {
+            _ if words.switched => {
+                let arguments: Vec<Seen> = words.rest.clone().cloned().collect();
+                self.code(program, language, word, &arguments, input);
+                words.given = true;
+                return ControlFlow::Break(());
+            }
+            Operands::Program(own) if words.count > own => return ControlFlow::Break(()),
+            Operands::File => {
+                if !words.given {
+                    self.file_of_code(program, word, input);
+                    words.given = true;
+                }
+                return ControlFlow::Break(());
+            }
+            Operands::Code if !words.given => {
+                words.given = true;
+                words.written.extend(word.whole.clone());
+                self.code(program, language, word, &[], input);
+            }
+            Operands::Rest(skip) if words.count > skip => {
+                words.given = true;
+                self.code(program, language, word, &[], input);
+                self.elsewhere(word, input);
+            }
+            _ if !language.assigns.is_empty() && word.assigns().is_some() => words.told.extend(word.names()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
 
     /// Values that a program of `awk` runs.

@@ -64,8 +64,16 @@ pub const UNNAMED: Language = Language { code: "ce", long: &["--eval", "--comman
 
 /// The language of a program.
 pub fn language(program: &str) -> Option<Language> {
-    use Operands::{Code, Data, File, Program, Rest};
+    if matches!(program, "source" | ".") {
+        return Some(Language { operands: Operands::File, ..NONE });
+    }
     let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    shell(stem).or_else(|| interpreter(stem)).or_else(|| tool(stem)).or_else(|| starter(stem))
+}
+
+/// Shells, and what starts one.
+fn shell(stem: &str) -> Option<Language> {
+    use Operands::{Code, File, Rest};
     Some(match stem {
         "sh" | "bash" | "rbash" | "dash" | "zsh" | "ksh" | "mksh" | "lksh" | "oksh" | "pdksh" | "ash" | "yash"
         | "posh" | "csh" | "tcsh" | "hush" => Language {
@@ -99,6 +107,19 @@ pub fn language(program: &str) -> Option<Language> {
             ..NONE
         },
         "script" => Language { code: "c", takes: "BEIOTmo", long: &["--command"], input: true, shell: true, ..NONE },
+        "eval" | "alias" => Language { operands: Rest(0), shell: stem == "eval", ..NONE },
+        "trap" => Language { operands: Code, shell: true, ..NONE },
+        "compgen" => Language { code: "CFW", takes: "AGPSXo", ..NONE },
+        "mapfile" | "readarray" => Language { code: "C", takes: "dnOsuc", ..NONE },
+        "bind" => Language { code: "x", takes: "mqur", ..NONE },
+        _ => return None,
+    })
+}
+
+/// Interpreters of programming languages.
+fn interpreter(stem: &str) -> Option<Language> {
+    use Operands::{Code, Data, File};
+    Some(match stem {
         "python" | "pypy" | "ipython" => {
             Language { code: "c", file: "m", takes: "WX", operands: File, input: true, ..NONE }
         }
@@ -130,6 +151,14 @@ pub fn language(program: &str) -> Option<Language> {
         "sed" | "gsed" => {
             Language { code: "e", file: "f", takes: "l", long: &["--expression"], operands: Code, ..NONE }
         }
+        _ => return None,
+    })
+}
+
+/// Editors, databases and the like, which have commands of their own.
+fn tool(stem: &str) -> Option<Language> {
+    use Operands::Rest;
+    Some(match stem {
         "make" | "gmake" => Language { file: "f", takes: "CIoW", long: &["--eval"], ..NONE },
         "ed" | "red" => Language { takes: "p", input: true, ..NONE },
         "ex" => Language { code: "c", file: "S", takes: "tTuU", long: &["--cmd"], plus: true, input: true, ..NONE },
@@ -152,8 +181,14 @@ pub fn language(program: &str) -> Option<Language> {
         "clickhouse-client" => Language { code: "q", long: &["--query"], input: true, ..NONE },
         "sqlcmd" => Language { code: "qQ", ..NONE },
         "cqlsh" => Language { code: "e", file: "f", long: &["--execute"], ..NONE },
-        "source" | "" if matches!(program, "source" | ".") => Language { operands: File, ..NONE },
-        "eval" | "alias" => Language { operands: Rest(0), shell: stem == "eval", ..NONE },
+        _ => return None,
+    })
+}
+
+/// Programs that start others.
+fn starter(stem: &str) -> Option<Language> {
+    use Operands::{Code, Data, Program, Rest};
+    Some(match stem {
         "watch" => Language { takes: "n", operands: Rest(0), ..NONE },
         "parallel" => Language { takes: "jIaN", operands: Code, input: true, ..NONE },
         "entr" => Language { code: "s", shell: true, operands: Program(0), ..NONE },
@@ -199,10 +234,6 @@ pub fn language(program: &str) -> Option<Language> {
             ],
             ..NONE
         },
-        "trap" => Language { operands: Code, shell: true, ..NONE },
-        "compgen" => Language { code: "CFW", takes: "AGPSXo", ..NONE },
-        "mapfile" | "readarray" => Language { code: "C", takes: "dnOsuc", ..NONE },
-        "bind" => Language { code: "x", takes: "mqur", ..NONE },
         "at" | "batch" | "crontab" => Language { file: "f", takes: "qtu", operands: Data, input: true, ..NONE },
         _ => return None,
     })

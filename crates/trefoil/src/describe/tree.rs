@@ -1,0 +1,155 @@
+//! What a program does, step by step and in words. Made once for each flow; plans list it, graphs draw it, and how often each
+//! step runs is counted by the checker (`trefoil_check::semantic::cost`), which has no use for words.
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    Callee, Flow, FlowId, Graph, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, ValidatorKind,
+};
+use trefoil_syntax::{Files, Location};
+
+use super::{command, duration, expr, items, model, policies, short, tool, written};
+use crate::plan::Place;
+
+/// The flows of a program.
+pub struct Description<'p> {
+    pub program: &'p Program,
+    pub files: &'p Files,
+    bodies: Vec<Option<Node<'p>>>,
+}
+
+/// A step.
+pub struct Node<'p> {
+    pub step: &'p Step,
+    /// The flow that it is in.
+    pub flow: FlowId,
+    pub place: Option<Place>,
+    /// Its condition and its policies.
+    pub notes: Vec<String>,
+    pub what: What<'p>,
+}
+
+/// What a step does.
+pub enum What<'p> {
+    /// It asks somebody, or waits, or is not run. `title` where the manifest has no name for it.
+    Effect { title: &'p str, says: String },
+    /// It works out a value.
+    Value,
+    /// One after the other.
+    Sequence(Vec<Node<'p>>),
+    /// At the same time. `width`: how many of them; `skips`: a failure changes nothing for the others.
+    Parallel { width: Option<String>, skips: bool, branches: Vec<Node<'p>> },
+    /// The first whose condition holds.
+    Choice { arms: Vec<(String, Node<'p>)>, otherwise: Option<Box<Node<'p>>> },
+    /// Again and again.
+    Loop { until: String, most: String, body: Box<Node<'p>> },
+    /// A flow for each of these items.
+    Each { items: String, width: Option<String>, limit: Option<String>, skips: bool, body: FlowId },
+    /// Each when those before it have ended.
+    Graph { graph: &'p Graph, nodes: Vec<Node<'p>> },
+    /// One after the other, by transitions.
+    States { machine: &'p StateMachine, states: Vec<Node<'p>> },
+    /// Until it is accepted. The judges are flows.
+    Attempts { notes: Vec<String>, judges: Vec<(Arc<str>, FlowId)>, body: Box<Node<'p>> },
+    /// Another flow.
+    Call(FlowId),
+    /// One of these flows, by a name that only the run knows.
+    Named { name: String, flows: &'p [(Arc<str>, FlowId)] },
+}
+
+impl<'p> Description<'p> {
+    /// Describes all flows.
+    pub fn of(program: &'p Program, files: &'p Files) -> Self {
+        let mut made = Self { program, files, bodies: Vec::new() };
+        made.bodies =
+            (0..).map(FlowId).zip(&program.flows).map(|(id, flow)| made.node((id, flow), flow.body)).collect();
+        made
+    }
+    /// The body of a flow.
+    pub fn body(&self, id: FlowId) -> Option<&Node<'p>> {
+        self.bodies.get(id.index())?.as_ref()
+    }
+    /// A place in a manifest.
+    pub fn place(&self, at: Location) -> Option<Place> {
+        let file = self.files.get(at.file)?;
+        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line })
+    }
+    fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<Node<'p>> {
+        let step = self.program.step(id)?;
+        let when = step.when.iter().map(|when| format!("when {}", short(&when.text)));
+        let notes = when.chain(policies(step)).collect();
+        Some(Node { step, flow: flow.0, place: self.place(step.origin), notes, what: self.what(flow, step)? })
+    }
+    fn nodes(&self, flow: (FlowId, &'p Flow), ids: impl IntoIterator<Item = StepId>) -> Vec<Node<'p>> {
+        ids.into_iter().filter_map(|id| self.node(flow, id)).collect()
+    }
+    /// What a step does; none: there is no such step in it.
+    fn what(&self, flow: (FlowId, &'p Flow), step: &'p Step) -> Option<What<'p>> {
+        let one = |id: StepId| self.node(flow, id).map(Box::new);
+        let width = |n: Option<u32>| n.map(|n| format!("{n} at a time"));
+        Some(match &step.kind {
+            StepKind::Sequence(steps) => What::Sequence(self.nodes(flow, steps.iter().copied())),
+            StepKind::Parallel(parallel) => What::Parallel {
+                width: width(parallel.concurrency),
+                skips: parallel.on_failure == OnItemFailure::Continue,
+                branches: self.nodes(flow, parallel.branches.iter().copied()),
+            },
+            StepKind::Branch { arms, otherwise } => What::Choice {
+                arms: arms.iter().filter_map(|a| Some((short(&a.when.text), self.node(flow, a.step)?))).collect(),
+                otherwise: otherwise.and_then(one),
+            },
+            StepKind::Loop(it) => What::Loop {
+                until: format!("until {}", short(&it.until.text)),
+                most: format!("at most {} iterations", it.max),
+                body: one(it.body)?,
+            },
+            StepKind::ForEach(each) => What::Each {
+                items: items(self.files, Some(flow.1), &each.items),
+                width: width(each.concurrency),
+                limit: each.timeout_ms.map(|ms| format!("time limit {} each", duration(ms))),
+                skips: each.on_failure == OnItemFailure::Continue,
+                body: each.body,
+            },
+            StepKind::Graph(graph) => {
+                What::Graph { graph, nodes: self.nodes(flow, graph.nodes.iter().map(|n| n.step)) }
+            }
+            StepKind::StateMachine(machine) => {
+                What::States { machine, states: self.nodes(flow, machine.states.iter().map(|s| s.step)) }
+            }
+            StepKind::Attempts(attempts) => {
+                let mut notes = Vec::new();
+                let mut judges = Vec::new();
+                notes.extend((attempts.max > 1).then(|| format!("up to {} attempts", attempts.max)));
+                for validator in &attempts.validators {
+                    let ValidatorKind::Judges { judges: all, .. } = &validator.kind else {
+                        notes.push(format!("checked by {}", validator.name));
+                        continue;
+                    };
+                    let names: Vec<_> = all.iter().map(|j| &*j.name).collect();
+                    notes.push(format!("judged by {}", names.join(", ")));
+                    judges.extend(all.iter().map(|j| (j.name.clone(), j.flow)));
+                }
+                What::Attempts { notes, judges, body: one(attempts.body)? }
+            }
+            StepKind::Call(call) => match &call.callee {
+                Callee::Flow(id) => What::Call(*id),
+                Callee::Named { name, flows } => {
+                    What::Named { name: format!("agent {}", written(self.files, name)), flows }
+                }
+            },
+            kind => self.effect(flow.1, kind),
+        })
+    }
+    fn effect(&self, flow: &'p Flow, kind: &'p StepKind) -> What<'p> {
+        let (title, says): (&str, String) = match kind {
+            StepKind::Model(call) => (&call.speaker, model(&call.model)),
+            StepKind::Tool(call) => (&call.name, format!("{} {}", tool(&call.kind), call.name)),
+            StepKind::Command(call) => ("command", command(self.files, Some(flow), call)),
+            StepKind::Human(call) => ("human", expr(self.files, Some(flow), &call.prompt)),
+            StepKind::Wait { ms } => ("wait", duration(*ms)),
+            StepKind::Refused(refused) => (&refused.feature, format!("not run: {}", refused.feature)),
+            _ => return What::Value,
+        };
+        What::Effect { title, says }
+    }
+}
