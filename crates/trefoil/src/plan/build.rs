@@ -199,10 +199,7 @@ impl<'d, 'p> Planner<'d, 'p> {
             }
             What::Named { name, flows } => {
                 here.notes.push(name.clone());
-                for (name, id) in *flows {
-                    let inner = Around::inside(times.clone()).with(vec!["if named".to_owned()]);
-                    here.steps.extend(self.flow(*id, Around { name: Some(name.clone()), ..inner }));
-                }
+                here.steps = self.named(flows, "if named", &times);
             }
         }
         vec![here]
@@ -292,11 +289,16 @@ impl<'d, 'p> Planner<'d, 'p> {
         around.notes.extend(notes.iter().cloned());
         let times = around.times.clone();
         let mut steps = self.step(body, around);
-        for (name, judge) in judges {
-            let around = Around::inside(times.clone()).with(vec!["judge".to_owned()]);
-            steps.extend(self.flow(*judge, Around { name: Some(name.clone()), ..around }));
-        }
+        steps.extend(self.named(judges, "judge", &times));
         steps
+    }
+    /// Flows by their names, each with a note on why it runs.
+    fn named(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &Bound) -> Vec<Step> {
+        let each = flows.iter().flat_map(|(name, id)| {
+            let around = Around::inside(times.clone()).with(vec![note.to_owned()]);
+            self.flow(*id, Around { name: Some(name.clone()), ..around })
+        });
+        each.collect()
     }
     fn call(&mut self, id: FlowId, mut around: Around, here: Step) -> Vec<Step> {
         let flow = self.described.program.flow(id);

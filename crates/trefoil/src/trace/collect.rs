@@ -38,45 +38,15 @@ impl Trace {
                     (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *handled_as)));
                 }
             }
-            EventKind::ModelStarted { agent, model, messages, parameters, .. } => {
-                let call = Call {
-                    agent: Some(agent.clone()),
-                    model: Some(model.clone()),
-                    messages: messages.clone(),
-                    parameters: Some(parameters.clone()).filter(|p| p.as_object().is_some_and(|p| !p.is_empty())),
-                    ..call(event, "model")
-                };
-                self.around(event, agent, "agent").calls.push(call);
+            EventKind::ModelStarted { .. } | EventKind::EffectStarted { .. } | EventKind::SignalWanted { .. } => {
+                self.asked(event);
             }
-            // What the machine decides on its own, outside all steps, is none.
-            EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
-            EventKind::EffectStarted { effect, detail } => {
-                let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
-                self.around(event, effect, effect).calls.push(call);
-            }
-            EventKind::ModelFinished { answer, usage, duration_ms, told } => {
+            EventKind::ModelFinished { .. }
+            | EventKind::EffectFinished { .. }
+            | EventKind::EffectFailed { .. }
+            | EventKind::ModelStopped { .. } => {
                 if let Some(call) = self.call(event) {
-                    call.told.clone_from(told);
-                    (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
-                    call.duration_ms = Some(*duration_ms);
-                }
-            }
-            EventKind::EffectFinished { value, duration_ms } => {
-                if let Some(call) = self.call(event) {
-                    (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
-                }
-            }
-            EventKind::EffectFailed { error, duration_ms, usage, partial, told } => {
-                if let Some(call) = self.call(event) {
-                    call.usage = *usage;
-                    call.partial.clone_from(partial);
-                    call.told.clone_from(told);
-                    (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
-                }
-            }
-            EventKind::ModelStopped { usage } => {
-                if let Some(call) = self.call(event) {
-                    call.usage = Some(*usage);
+                    ended(call, &event.kind);
                 }
             }
             EventKind::ItemStarted { index, total, item } => {
@@ -94,10 +64,6 @@ impl Trace {
             }
             EventKind::ValidationFailed { iteration, reason } => {
                 self.note(event, format!("iteration {iteration} did not validate: {reason}"));
-            }
-            EventKind::SignalWanted { label, prompt, .. } => {
-                let call = Call { detail: Some(Value::from(prompt.as_str())), ..call(event, "human") };
-                self.around(event, label, "human").calls.push(call);
             }
             EventKind::Warning { message } => {
                 if event.key.is_some() {
@@ -120,6 +86,32 @@ impl Trace {
                     duration_ms: *duration_ms,
                 });
             }
+        }
+    }
+    /// A call begins.
+    fn asked(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::ModelStarted { agent, model, messages, parameters, .. } => {
+                let call = Call {
+                    agent: Some(agent.clone()),
+                    model: Some(model.clone()),
+                    messages: messages.clone(),
+                    parameters: Some(parameters.clone()).filter(|p| p.as_object().is_some_and(|p| !p.is_empty())),
+                    ..call(event, "model")
+                };
+                self.around(event, agent, "agent").calls.push(call);
+            }
+            // What the machine decides on its own, outside all steps, is none.
+            EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
+            EventKind::EffectStarted { effect, detail } => {
+                let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
+                self.around(event, effect, effect).calls.push(call);
+            }
+            EventKind::SignalWanted { label, prompt, .. } => {
+                let call = Call { detail: Some(Value::from(prompt.as_str())), ..call(event, "human") };
+                self.around(event, label, "human").calls.push(call);
+            }
+            _ => {}
         }
     }
     fn note(&mut self, event: &Event, text: String) {
@@ -198,6 +190,30 @@ impl Trace {
         let index = self.inner(event).unwrap_or_else(|| self.begin(StepTrace { kind, ..step(event, name) }));
         #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
         &mut self.steps[index]
+    }
+}
+
+/// A call ends, and how.
+fn ended(call: &mut Call, kind: &EventKind) {
+    match kind {
+        EventKind::ModelFinished { answer, usage, duration_ms, told } => {
+            call.told.clone_from(told);
+            (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
+            call.duration_ms = Some(*duration_ms);
+        }
+        EventKind::EffectFinished { value, duration_ms } => {
+            (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
+        }
+        EventKind::EffectFailed { error, duration_ms, usage, partial, told } => {
+            call.usage = *usage;
+            call.partial.clone_from(partial);
+            call.told.clone_from(told);
+            (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
+        }
+        EventKind::ModelStopped { usage } => {
+            call.usage = Some(*usage);
+        }
+        _ => {}
     }
 }
 
