@@ -335,11 +335,12 @@ impl<'u, 's> Reader<'u, 's> {
             _ => self.word(|r| r.inside(quoted)),
         };
         self.eat('}');
+        // A pattern is not what becomes of it.
+        let effects = |rest: Word| rest.into_iter().filter(|part| !matches!(part, Part::Text(..)));
         if indirect {
             // The value is a name, which may have a subscript.
             parts.extend((!lists_keys && !name.is_empty()).then(|| Part::Indirect(name.clone())));
-            // What stands behind matters only where something is put into it.
-            parts.extend(rest.into_iter().filter(|part| matches!(part, Part::Hole { .. })));
+            parts.extend(effects(rest));
             return Part::Expansion { name, parts };
         }
         if operator == Some('@') && written(&rest).as_deref() == Some("P") {
@@ -351,10 +352,11 @@ impl<'u, 's> Reader<'u, 's> {
             parts.push(Part::Variable(name.clone(), quoted));
         }
         match operator {
-            None if !colon && matches!(parts.as_slice(), [Part::Variable(..)]) => return Part::Variable(name, quoted),
+            None if rest.is_empty() && matches!(parts.as_slice(), [Part::Variable(..)]) => {
+                return Part::Variable(name, quoted);
+            }
             Some('+' | '-' | '=' | '?') => parts.extend(rest),
-            // A pattern is not what becomes of it.
-            _ => parts.extend(rest.into_iter().filter(|part| !matches!(part, Part::Text(..)))),
+            _ => parts.extend(effects(rest)),
         }
         Part::Expansion { name, parts }
     }
@@ -480,7 +482,7 @@ impl<'u, 's> Reader<'u, 's> {
                 last.piped |= piped;
                 last.redirects.append(&mut command.redirects);
             }
-            _ if closes => {}
+            _ if closes && command.redirects.is_empty() => {}
             _ => self.level.done.push(command),
         }
     }

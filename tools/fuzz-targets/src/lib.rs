@@ -12,6 +12,7 @@ mod machine;
 mod manifest;
 mod paths;
 mod scalar_map;
+mod shell;
 mod template;
 mod text;
 mod tree;
@@ -76,6 +77,7 @@ pub enum Shape {
 pub static TARGETS: &[Target] = &[
     yaml_tree::TARGET,
     scalar_map::TARGET,
+    shell::TARGET,
     template::AGNTZ,
     template::AEGIS,
     template::SIRENSPEC,

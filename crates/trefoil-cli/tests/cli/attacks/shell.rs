@@ -19,7 +19,7 @@ const VALUES: [&str; 12] = [
 ];
 
 /// Commands with a value in every position that is allowed. None does anything with it but show it.
-const POSITIONS: [&str; 14] = [
+const POSITIONS: [&str; 16] = [
     "printf '%s' {{input.x}}",
     "printf '%s' \"a {{input.x}} b\"",
     "printf '%s' 'a {{input.x}} b'",
@@ -34,10 +34,12 @@ const POSITIONS: [&str; 14] = [
     "(printf '%s' {{input.x}})",
     "printf '%s' {{#if input.x}}{{input.x}}{{/if}}",
     "printf '%s' \"$X\"",
+    "printf '%s' \"costs ${{input.x}}\"",
+    "printf '%s' {{input.x}} 2>&1",
 ];
 
 /// Commands in which a shell, or what it starts, would read the value as code: none of them starts.
-const REFUSED: [&str; 20] = [
+const REFUSED: [&str; 25] = [
     "eval {{input.x}}",
     "eval \"printf {{input.x}}\"",
     "sh -c 'printf {{input.x}}'",
@@ -45,6 +47,11 @@ const REFUSED: [&str; 20] = [
     "printf '%s' `printf {{input.x}}`",
     "printf '%s' $(( {{input.x}} + 1 ))",
     "printf '%s' ${A:-{{input.x}}}",
+    "printf '%s' $[ {{input.x}} + 1 ]",
+    "printf '%s' $(( $1 + 1 )) {{input.x}}",
+    "printf '%s' \"`printf $1`\" {{input.x}}",
+    "sh 2>/dev/null -c {{input.x}}",
+    "sh 2>&1 -c {{input.x}}",
     "cat <<EOF\\n{{input.x}}\\nEOF",
     "(( {{input.x}} > 1 )) && true",
     "[[ {{input.x}} -eq 3 ]] && true",
@@ -89,6 +96,9 @@ fn no_value_in_any_position_runs_a_command() {
         // The value is shown as it is: it got there, and nobody took it apart.
         if command.starts_with("printf '%s' {{input.x}}") {
             assert_eq!(run(&folder, "a  b;c").exits(0).out.trim_end(), "a  b;c");
+        }
+        if command.contains("costs") {
+            assert_eq!(run(&folder, "5").exits(0).out.trim_end(), "costs $5");
         }
     }
 }

@@ -1,0 +1,69 @@
+//! Text to commands of a shell, with holes.
+
+use trefoil_shell::{Command, HOLE, Part, read};
+
+use crate::{Target, fixed};
+
+pub(crate) const TARGET: Target = Target::of_text(
+    "shell",
+    "no script panics, each hole is in one place at most, and none is lost but in what says so",
+    || fixed(SEEDS),
+    WORDS,
+    run,
+);
+
+const SEEDS: &[&str] = &[
+    "echo @ '@' \"@\" $(cmd @) `cmd @` $((@ + 1)) ${a:-@} > @ # @",
+    "if [ @ = a ]; then b @; fi | c <<EOF\n@ $x\nEOF\nd @",
+    "a[@]=1 b=(@) f() { @; }; cat <(@) <<< @ 2>&1 & ((@ > 1)) && $[@]",
+    "echo \"$(a \"$(b '@')\")\" ${!x@} ${y/@/@} ${z[@]} ${#w} \\@",
+];
+
+const WORDS: &[&str] = &[
+    "@", "$(", ")", "`", "${", "}", "$((", "))", "((", "'", "\"", "\\", "<<E", "\nE\n", "<(", "#", ";", "|", "&", "\n",
+    "$[", "]", "[", "!", ":", "-", "+", " ",
+];
+
+fn run(bytes: &[u8]) {
+    let mut holes = Vec::new();
+    let mut text = String::new();
+    for c in String::from_utf8_lossy(bytes).chars() {
+        if c == '@' {
+            holes.push(text.len());
+        }
+        text.push(if c == '@' { HOLE } else { c });
+    }
+    let script = read(&text, &holes);
+    let mut found = script.comments.clone();
+    commands(&script.commands, &mut found);
+    found.sort_unstable();
+    let mut once = found.clone();
+    once.dedup();
+    assert_eq!(found, once, "a hole is in two places");
+    // Backticks are read apart; what a here-document holds, and what is too deep, is known to be there.
+    let last = script.unread.into_iter().chain(script.here_document).min().unwrap_or(holes.len());
+    if !text.contains('`') {
+        assert_eq!(found.iter().filter(|n| **n < last).count(), last, "a hole is lost in {text:?}");
+    }
+    assert_eq!(read(&text, &[]).comments, Vec::<usize>::new(), "nothing is a hole by its character alone");
+}
+
+fn commands(all: &[Command], found: &mut Vec<usize>) {
+    for command in all {
+        let redirects = command.redirects.iter().map(|(_, word)| word);
+        command.words.iter().chain(redirects).for_each(|word| parts(word, found));
+    }
+}
+
+fn parts(word: &[Part], found: &mut Vec<usize>) {
+    for part in word {
+        match part {
+            Part::Hole { number, .. } => found.push(*number),
+            Part::Commands(_, inner) => commands(inner, found),
+            Part::Expansion { parts: inner, .. } | Part::Arithmetic(inner) | Part::Subscript(_, inner) => {
+                parts(inner, found);
+            }
+            Part::Text(..) | Part::Variable(..) | Part::Indirect(_) | Part::Evaluated(_) => {}
+        }
+    }
+}
