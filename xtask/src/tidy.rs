@@ -117,6 +117,9 @@ pub fn run(root: &Path) -> Outcome {
         if !text.starts_with("//!") {
             problems.push(format!("{name}:1: does not open with a `//!` that says what it is for"));
         }
+        if file.with_extension("").is_dir() {
+            problems.push(format!("{name}: a module with a folder is `mod.rs` in that folder"));
+        }
         if text.lines().count() > LONG && !text.lines().take(12).any(|l| l.contains("reason:")) {
             problems.push(format!("{name}: over {LONG} lines, and the first lines give no `reason:`"));
         }

@@ -14,7 +14,7 @@ mod cancel;
 mod check;
 mod corpus;
 mod examples;
-mod find;
+mod discovery;
 mod fix;
 mod init;
 mod inputs;
@@ -26,7 +26,7 @@ mod readme;
 mod reference;
 mod render;
 mod run;
-mod show;
+mod plan_graph_ir;
 #[cfg(unix)]
 mod terminal;
 mod trace;

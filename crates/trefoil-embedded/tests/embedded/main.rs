@@ -8,7 +8,7 @@
 )]
 
 mod branches;
-mod judged;
+mod validators_and_judges;
 mod loops;
 mod values;
 

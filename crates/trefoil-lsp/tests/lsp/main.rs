@@ -7,4 +7,4 @@
     reason = "a test that cannot go on fails, and a skipped one says so"
 )]
 
-mod everywhere;
+mod all_features;

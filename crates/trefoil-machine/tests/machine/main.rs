@@ -12,5 +12,5 @@
 mod machine;
 mod properties;
 mod random;
-mod spent;
+mod usage;
 mod wire;

@@ -22,4 +22,4 @@ mod request;
 mod scripted;
 #[cfg(feature = "http")]
 mod server;
-mod whole;
+mod finish_and_usage;

@@ -11,13 +11,13 @@
 mod driving;
 mod graphs;
 mod holes;
-mod intake;
+mod inputs;
 mod iterations;
 mod limits;
-mod misfits;
+mod schema_retries;
 mod policies;
 mod states;
 mod steps;
-mod unasked;
-mod whole;
+mod transport_retries;
+mod incomplete_answers;
 mod world;

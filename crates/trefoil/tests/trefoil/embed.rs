@@ -1,6 +1,6 @@
 //! The program that README and documentation show is the example. That it runs, the test of the documentation shows.
 
-use crate::real::root;
+use crate::manifests::root;
 
 /// The first block of Rust after a text, without what stands before each line.
 fn block(text: &str, after: &str, prefix: &str) -> String {

@@ -18,9 +18,9 @@ mod flow;
 mod pages;
 mod plan;
 mod providers;
-mod real;
+mod manifests;
 mod schema;
-mod strangers;
+mod foreign_files;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

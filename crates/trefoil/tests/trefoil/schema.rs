@@ -12,7 +12,7 @@ use trefoil_front::read::to_value;
 use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{Files, Severity, SourceFile, yaml};
 
-use super::real::{manifests, root};
+use super::manifests::{manifests, root};
 
 const DIALECTS: [&str; 3] = ["agntz", "aegis", "sirenspec"];
 

@@ -2,12 +2,12 @@
 
 mod aegis;
 mod agntz;
-mod begin;
+mod first_completions;
 mod client;
 mod create;
 mod diagnostics;
 mod lifecycle;
-mod look;
+mod file_features;
 mod origins;
 mod outline;
 mod pull;

@@ -11,7 +11,7 @@ macro_rules! load {
             group: Group::$group,
             level: Some(Severity::$level),
             strict: load!(@strict $($strict)?),
-            page: include_str!(concat!("load/", $name, ".md")),
+            page: include_str!(concat!($name, ".md")),
             run: Run::Load,
         },)*]
     };
