@@ -1,7 +1,7 @@
 //! Modules that need each other: nobody can read one of them without all the others.
 //!
 //! A module is a file. It needs the module where what it names is defined, whatever re-exports lie between. The root of a crate
-//! is left out: it lists what the crate has. So is what a module needs of those around it, which is where it lives. Paths are
+//! is skipped: it lists what the crate has. So is what a module needs of those around it, which is where it lives. Paths are
 //! told from the text, so a name that a macro makes is not seen.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Choosing from a list on a terminal: with the arrow keys and Enter, or with the number in front of the choice.
+//! Choosing from a list on a terminal: with the arrow keys and Enter, or with the number before the choice.
 
 use console::{Key, Term};
 

@@ -21,12 +21,12 @@ struct Line {
 }
 
 impl Progress {
-    /// None where nobody looks.
+    /// None if nobody watches.
     pub fn start() -> Option<Self> {
         let line = Line { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
         std::io::stderr().is_terminal().then(|| Self(Arc::new(line)))
     }
-    /// Who is told how far the check is.
+    /// Who is notified how far the check is.
     pub fn listener(&self) -> trefoil::internals::Progress {
         let line = self.0.clone();
         trefoil::internals::Progress(Arc::new(move |step| line.tell(step)))

@@ -138,7 +138,7 @@ pub(super) fn size(low: usize, high: usize, random: &mut Random) -> usize {
     low + random.below(spread + 1)
 }
 
-/// The n-th item of a list that nobody describes.
+/// The n-th item of a list without a description.
 pub(super) fn item(n: usize) -> String {
     format!("item {}", n + 1)
 }

@@ -130,7 +130,7 @@ fn bare(line: &str) -> String {
     out
 }
 
-/// The beginning of a text, with a sign that it goes on.
+/// The beginning of a text, with a sign that it continues.
 fn cut(text: &str, longest: usize) -> String {
     let quote: String = text.chars().take(longest).collect();
     if quote.len() == text.len() {

@@ -41,7 +41,7 @@ fn write(hir: &Hir, random: &mut Random, out: &mut String) {
 fn repeat(repetition: &Repetition, random: &mut Random, out: &mut String) {
     let least = repetition.min;
     let most = repetition.max.unwrap_or(least.saturating_add(MORE)).min(least.saturating_add(MORE));
-    // `.*` and the like say "anything may stand here", and nothing is the plainest thing.
+    // `.*` and the like say "anything is allowed here", and nothing is the plainest thing.
     let times = if least == 0 && repetition.max.is_none() { 0 } else { random.between(least.into(), most.into()) };
     for _ in 0..times {
         write(&repetition.sub, random, out);

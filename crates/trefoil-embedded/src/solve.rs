@@ -31,7 +31,7 @@ pub(super) struct Solver<'a> {
 }
 
 impl Solver<'_> {
-    /// What the references should be, none when nobody here knows.
+    /// What the references should be, none if that is not known here.
     pub fn solve(&mut self, expression: &Expression, want: bool) -> Option<Vec<Assignment>> {
         match expression {
             Expression::Not(inner) => self.solve(inner, !want),

@@ -1,7 +1,7 @@
 //! Where a value comes from: from a source in an expression, through slots, shapes, calls and their inputs, to the model
 //! steps whose answers it is made of.
 //!
-//! Follows values that arrive whole. Text that is put together from several is nobody's answer.
+//! Follows values that arrive whole. Text that is put together from several is no single answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl Search {
     }
 }
 
-/// Where the search stands.
+/// How far the search is.
 #[derive(Debug, Clone)]
 struct At {
     flow: FlowId,

@@ -1,6 +1,6 @@
 //! What is known about a folder at one moment: the report of a check, with the ways into it that features need.
 //!
-//! A snapshot. It is made anew after every change and never altered.
+//! A snapshot. It is made again after every change and never altered.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -102,7 +102,7 @@ impl Analysis {
             Detection::Several(_) | Detection::Unknown => None,
         }
     }
-    /// The declaration whose name stands there.
+    /// The declaration whose name is there.
     pub fn declaration(&self, at: Location) -> Option<&Declaration> {
         self.report.facts.declarations.get(*self.declarations.get(&at)? as usize)
     }
@@ -116,7 +116,7 @@ impl Analysis {
         let start = self.mentions.partition_point(|i| all.get(*i as usize).is_some_and(|m| m.at.file < file));
         self.mentions.iter().skip(start).filter_map(|i| all.get(*i as usize)).take_while(move |m| m.at.file == file)
     }
-    /// The declaration that an offset stands on: its name, or a place that names it.
+    /// The declaration that an offset is on: its name, or a place that names it.
     pub fn declaration_at(&self, file: FileId, offset: u32) -> Option<(&Declaration, Location)> {
         let own = self.report.facts.declarations.iter().find(|d| d.at.file == file && touches(d.at.span, offset));
         if let Some(d) = own {
@@ -131,7 +131,7 @@ impl Analysis {
     }
 }
 
-/// Whether an offset is in a span or right behind it, where a cursor still belongs to it.
+/// Whether an offset is in a span or right after it, where a cursor still belongs to it.
 pub fn touches(span: Span, offset: u32) -> bool {
     span.start <= offset && offset <= span.end
 }

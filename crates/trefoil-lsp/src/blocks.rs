@@ -1,4 +1,4 @@
-//! The blocks of templates: which `{{#each}}` goes with which `{{/each}}`. A block that is not closed is none.
+//! The blocks of templates: which `{{#each}}` goes with which `{{/each}}`. A block that is not closed does not count.
 
 use trefoil_syntax::{FileId, Span};
 

@@ -14,14 +14,14 @@ pub enum Step {
     Item(usize),
 }
 
-/// What stands at an offset.
+/// What is at an offset.
 #[derive(Debug, Clone)]
 pub enum On<'t> {
     /// A key of a mapping.
     Key(&'t Text),
     /// A scalar.
     Value(&'t Text),
-    /// Neither: the space in or behind a collection.
+    /// Neither: the space in or after a collection.
     Between,
 }
 
@@ -36,7 +36,7 @@ pub struct Spot<'t> {
     pub on: On<'t>,
 }
 
-/// What stands at an offset.
+/// What is at an offset.
 pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
     let mut spot = Spot { path: Vec::new(), within: root, on: On::Between };
     let mut node = root;

@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
 use crate::origins;
 
-/// Where what stands at an offset is declared.
+/// Where what is at an offset is declared.
 pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
     let mut out: Vec<Location> = Vec::new();
     for mention in analysis.mentions_at(file, offset) {
@@ -36,7 +36,7 @@ fn writers(analysis: &Analysis, key: Location) -> impl Iterator<Item = Location>
     others.map(|m| m.at)
 }
 
-/// The beginning of a file whose path stands at an offset.
+/// The beginning of a file whose path is at an offset.
 fn named_file(analysis: &Analysis, file: FileId, offset: u32) -> Option<Location> {
     let On::Value(text) = spot(analysis.tree(file)?, offset).on else { return None };
     if !text.value.contains('.') || text.value.contains('\n') {

@@ -2,7 +2,7 @@
 //!
 //! What is found then about names and flow is mostly about what the parser lost, in every file of the folder; and if it all
 //! went away, the editor would flicker. So of a file that has just been broken there are the mistakes of its YAML as they are,
-//! and everything else as it was before, moved along with the text; what stood in the part that has changed is left out.
+//! and everything else as it was before, moved along with the text; what stood in the part that has changed is skipped.
 //! The other files keep what they had, unless they have another text now.
 
 use std::collections::HashMap;
@@ -67,7 +67,7 @@ pub fn findings(now: &Analysis, before: &Analysis) -> Vec<Diagnostic> {
     out
 }
 
-/// A finding where it is now. Its fix is left out: it was made for another text.
+/// A finding where it is now. Its fix is skipped: it was made for another text.
 fn moved(d: &Diagnostic, by: &Move, moves: &HashMap<FileId, Move>) -> Option<Diagnostic> {
     let span = match d.span {
         Some(span) => Some(by.span(span)?),
@@ -83,7 +83,7 @@ fn moved(d: &Diagnostic, by: &Move, moves: &HashMap<FileId, Move>) -> Option<Dia
     Some(Diagnostic { file: Some(by.to), span, labels, fix, ..d.clone() })
 }
 
-/// What became of a text: between a beginning and an end that are still the same, something else stands now.
+/// What became of a text: between a beginning and an end that are still the same, there is something else now.
 #[derive(Debug, PartialEq, Eq)]
 struct Move {
     to: FileId,

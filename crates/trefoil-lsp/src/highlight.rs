@@ -1,4 +1,4 @@
-//! Highlights: every place of the file that names what stands at an offset; of a block in a template its tags.
+//! Highlights: every place of the file that names what is at an offset; of a block in a template its tags.
 
 use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::{FileId, Location, Span};

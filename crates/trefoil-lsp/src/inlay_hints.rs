@@ -26,7 +26,7 @@ pub fn hints(analysis: &Analysis, file: FileId, within: Span) -> Vec<Hint> {
         let at = mention.at.span.end;
         let mut model = || {
             let to = mention.to?;
-            // Where a step declares itself here, the agent is what else stands here.
+            // Where a step declares itself here, the agent is what else is here.
             let declaration = analysis.declaration(to).filter(|d| d.kind == DeclarationKind::Agent)?;
             trees.model(analysis, declaration.at)
         };

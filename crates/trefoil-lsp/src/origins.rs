@@ -38,7 +38,7 @@ const MADE_BY: &[&str] =
 /// The keys with the list of a loop.
 const LISTS: &[&str] = &["for_each", "over", "items"];
 
-/// Where what stands at an offset comes from.
+/// Where what is at an offset comes from.
 pub fn origins(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
     let mentions = analysis.mentions_at(file, offset);
     let Some(mention) = mentions.iter().find(|m| m.template && m.to.is_none()) else { return Vec::new() };

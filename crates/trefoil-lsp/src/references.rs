@@ -1,4 +1,4 @@
-//! References: every place that names what stands at an offset, in all files of the folder.
+//! References: every place that names what is at an offset, in all files of the folder.
 
 use trefoil_syntax::{FileId, Location};
 

@@ -11,7 +11,7 @@ use trefoil_template::policy::ConditionGrammar;
 use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
 
-/// What would be renamed at an offset: the bytes there, and the name as it stands there.
+/// What would be renamed at an offset: the bytes there, and the name as it is written there.
 pub fn prepare(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let (declaration, at) = analysis.declaration_at(file, offset)?;
     let name = analysis.text_at(at);
@@ -37,7 +37,7 @@ pub struct Rename {
     counts: Vec<(Location, usize)>,
 }
 
-/// The changes that give what stands at an offset a new name; or why that cannot be.
+/// The changes that give what is at an offset a new name; or why that cannot be.
 pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Result<Rename, String> {
     let Some((declaration, here)) = analysis.declaration_at(file, offset) else {
         return Err("nothing here can be renamed".to_owned());
@@ -94,7 +94,7 @@ fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declarat
     group
 }
 
-/// Whether a name can stand in a path of every dialect and in YAML.
+/// Whether a name can be used in a path of every dialect and in YAML.
 fn valid(new: &str) -> Result<(), String> {
     let refused = r#"{}.|=!<>&()"'#/+*,[]:@%`\"#;
     if new.is_empty() {
@@ -209,7 +209,7 @@ impl Rename {
         path: impl Fn(FileId) -> Option<FileId>,
     ) -> Result<(), String> {
         // A new warning tells of a change of meaning as well: an input that is passed on by its name, an example that
-        // names a property once more.
+        // names a property again.
         let said = |a: &Analysis| -> Vec<(&'static str, Severity)> {
             a.diagnostics().iter().filter(|d| d.severity > Severity::Info).map(|d| (d.rule, d.severity)).collect()
         };

@@ -287,7 +287,7 @@ fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, pytho
     total
 }
 
-/// Whether nothing but blanks stands between the tag's braces and here.
+/// Whether there are only spaces between the tag's braces and here.
 fn at_head(text: &str, start: usize, at: usize) -> bool {
     text.get(start..at).is_some_and(|t| t.trim().is_empty())
 }

@@ -151,7 +151,7 @@ pub enum EventKind {
         /// What is sent beside them: temperature, limits, the name of a schema.
         #[serde(skip_serializing_if = "nothing")]
         parameters: Value,
-        /// One more try of a call that has been counted.
+        /// Another try of a call that has been counted.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },

@@ -19,7 +19,7 @@ pub struct Activity {
     pub content: ContentKey,
     /// The labels of the enclosing steps and its own, outermost first.
     pub labels: Arc<[Arc<str>]>,
-    /// One more try of a model call that has been counted: nobody asked for it.
+    /// Another try of a model call that has been counted: the manifest did not request it.
     pub again: bool,
     /// What to do.
     pub request: Request,
@@ -194,7 +194,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
-    /// One call that used something nobody told.
+    /// One call that used an unknown amount.
     pub fn unknown() -> Self {
         Self { unknown_calls: 1, ..Self::default() }
     }

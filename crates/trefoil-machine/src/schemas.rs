@@ -7,7 +7,7 @@ use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{FlowId, Program, SchemaId};
 use trefoil_template::Value;
 
-/// A compiled schema, or why it is none.
+/// A compiled schema, or why it is not one.
 type Compiled = Result<Checker, String>;
 
 /// The schemas of one program.

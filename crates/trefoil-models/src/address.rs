@@ -20,7 +20,7 @@ pub enum AddressError {
     /// Neither `http` nor `https`.
     #[error("is not an http or https URL")]
     Scheme,
-    /// It names nobody.
+    /// It names no provider.
     #[error("has no host")]
     Host,
     /// It carries a user name or a password.
@@ -36,7 +36,7 @@ impl Address {
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
         // Browsers forgive much: line breaks and tabs inside, `\` for `/`, no `//`. An address that is read one way by people
-        // and another way by the parser is none.
+        // and another way by the parser is invalid.
         let odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
         if text.is_empty() || text.chars().any(odd) {
             return Err(AddressError::Malformed);
@@ -90,7 +90,7 @@ impl Address {
     }
 }
 
-/// Without what stands after the path: some put a key there.
+/// Without what comes after the path: some put a key there.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({}{})", self.origin(), self.0.path())

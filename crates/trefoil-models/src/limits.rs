@@ -9,9 +9,9 @@ pub struct Limits {
     pub idle_ms: u64,
 }
 
-/// How long a call may take when nobody says.
+/// How long a call may take by default.
 pub const DEFAULT_CALL_MS: u64 = 600_000;
-/// How long a stream may be silent when nobody says.
+/// How long a stream may be silent by default.
 pub const DEFAULT_IDLE_MS: u64 = 60_000;
 
 impl Default for Limits {

@@ -51,7 +51,7 @@ impl ModelOverride {
             }
         }
     }
-    /// The provider that it names, if that is none that anybody knows, and what to say of it.
+    /// The provider that it names, if that is unknown, and what to say of it.
     pub fn unknown_provider(&self) -> Option<String> {
         match self {
             Self::Embedded | Self::Scripted(_) => None,
@@ -336,7 +336,7 @@ fn cannot(registry: &Registry, used: &[(Arc<str>, ModelChoice)], chosen: &[Model
     let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
     for (speaker, model) in used {
         let Some(error) = why(registry, model) else { continue };
-        // What the command line chose stands in no manifest.
+        // What the command line chose is in no manifest.
         let place = (!chosen.iter().any(|c| c.is(model))).then_some(model.origin);
         match reasons.iter_mut().find(|(known, _)| known.message == error.message) {
             Some((_, speakers)) if speakers.contains(&&**speaker) => {}

@@ -221,7 +221,7 @@ impl Registry {
     }
 }
 
-/// What to say of a provider that nobody knows.
+/// What to say of an unknown provider.
 pub(crate) fn unknown(provider: &str) -> String {
     match suggest::nearest(provider, Registry::known()) {
         Some(near) => format!("unknown provider `{provider}`; did you mean `{near}`?"),

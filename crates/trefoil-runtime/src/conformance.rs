@@ -11,7 +11,7 @@ use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::Usage;
 
 /// A journal keeps every kind of entry as it is, in order, apart for each run; it refuses gaps and repetitions, and does not
-/// know runs that nobody wrote.
+/// know runs that were never written.
 pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
     let entries = one_of_each_kind();
     let (first, second) = entries.split_at(3);

@@ -104,7 +104,7 @@ pub fn expr(files: &Files, flow: Option<&Flow>, expr: &Expr) -> String {
     }
 }
 
-/// A template as it stands in the manifest, without YAML's quotes.
+/// A template as it is written in the manifest, without YAML's quotes.
 pub fn written(files: &Files, text: &Text) -> String {
     let source = source_text(files, text.origin).unwrap_or_default().trim();
     let inner = ['"', '\''].iter().find_map(|q| source.strip_prefix(*q)?.strip_suffix(*q));

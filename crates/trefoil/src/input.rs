@@ -10,7 +10,7 @@ use trefoil_template::{Object, Reference, Value};
 
 use crate::engine::INPUT;
 
-/// Why an input is none.
+/// Why an input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
     /// One line.
@@ -334,7 +334,7 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<Missing> {
     };
     let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
     let mut all: Vec<Missing> = fields.map(wanted).collect();
-    // A text that nobody declares is missed where something reads it.
+    // A text that is not declared is missed where something reads it.
     let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
     all.extend(text.filter(|key| reads_member(program, flow, key)).map(|key| undeclared_text(flow, key)));
     let intake = &flow.intake;

@@ -1,7 +1,7 @@
 //! What would stop a run on its way, found before its first call: features that are not run, tools, commands and people
-//! that are not there, agents that nobody declares.
+//! that are not there, agents that are not defined.
 //!
-//! Everything that a run *can* reach counts, whether or not this run would: nobody pays for half a pipeline.
+//! Everything that a run *can* reach counts, whether or not this run would: nobody should pay for half a pipeline.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,13 @@ use crate::describe::feature;
 
 /// A step that this version does not run.
 pub const REFUSED: &str = "refused";
-/// An agent that nobody declares.
+/// An agent that is not defined.
 pub const MISSING_AGENT: &str = "missing-agent";
-/// A tool that nobody offers.
+/// A tool that is not available.
 pub const MISSING_TOOL: &str = "missing-tool";
 /// A command, and no permission.
 pub const COMMAND: &str = "command-not-allowed";
-/// A question, and nobody to answer it.
+/// A question that nobody can answer.
 pub const NOBODY: &str = "nobody-to-ask";
 /// An answer to a step that is not there.
 pub const UNKNOWN_ANSWER: &str = "unknown-answer";
@@ -52,7 +52,7 @@ pub struct Host<'h> {
     pub people: bool,
     /// The answers that were given beforehand: steps by key or label, and what was answered.
     pub answers: &'h [(String, String)],
-    /// The embedded model answers: it also plays agents that nobody declares.
+    /// The embedded model answers: it also plays agents that are not defined.
     pub embedded: bool,
 }
 

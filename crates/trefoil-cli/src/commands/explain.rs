@@ -57,7 +57,7 @@ fn page(text: &str, about: &str) -> String {
     for line in text.trim_end().lines() {
         let line = if let Some(language) = line.strip_prefix("```") {
             example = !example;
-            // A second file of an example has its name behind the language.
+            // A second file of an example has its name after the language.
             match language.split(' ').skip(1).find(|word| word.contains('.')) {
                 Some(file) => format!("    {bold}{file}:{bold:#}"),
                 None => continue,

@@ -10,7 +10,7 @@ use super::{load, warn};
 use crate::args::TargetArgs;
 use crate::{exit, output, overwrite};
 
-/// More boxes than this nobody can read in one picture, and placing them takes ever longer.
+/// Nobody can read more boxes than this in one picture, and placing them takes ever longer.
 const SVG_BOXES: usize = 300;
 /// The same of arrows: each that passes many boxes takes a place in every row that it crosses.
 const SVG_ARROWS: usize = 500;

@@ -1,4 +1,4 @@
-//! `trefoil init`: a first workflow of one's own, in any format and in the shapes that people start with.
+//! `trefoil init`: a first workflow of your own, in any format and in the shapes that people start with.
 //!
 //! On a terminal it asks for what is missing; without one every choice is an argument. It never writes over a file.
 
@@ -11,7 +11,7 @@ use clap::builder::PossibleValuesParser;
 use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
 use crate::{exit, output, pick};
 
-/// The name of a workflow that nobody named.
+/// The name of a workflow that was not named.
 const NAME: &str = "my-flow";
 
 /// Create a small workflow that passes the checks and runs

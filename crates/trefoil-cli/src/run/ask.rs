@@ -11,7 +11,7 @@ use trefoil_template::Value;
 use super::words::{line, safe};
 use crate::{exit, output};
 
-/// Asks for what is missing. Where nobody can be asked, what may stay empty is a warning, and what may not is an error: the
+/// Asks for what is missing. If nobody can be asked, what may stay empty is a warning, and what may not is an error: the
 /// exit code.
 pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet: bool) -> Result<Option<Value>, u8> {
     let missing = input::missing(&loaded.program, given.as_ref());

@@ -66,7 +66,7 @@ impl Look {
     pub fn styled(self, parts: &[(Style, &str)]) -> String {
         self.fit(parts, usize::MAX)
     }
-    /// What stands for the rest of a text that is cut.
+    /// What replaces the rest of a text that is cut.
     pub fn rest(self) -> &'static str {
         if self.ascii { "..." } else { "…" }
     }

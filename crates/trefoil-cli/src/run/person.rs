@@ -74,7 +74,7 @@ impl HumanInbox for Terminal {
     }
 }
 
-/// A question whose line nobody has ended yet. Where it goes unanswered, because time is up or the run was stopped, what is
+/// A question whose line has not ended yet. Where it goes unanswered, because time is up or the run was stopped, what is
 /// written next begins on a line of its own.
 struct Open(bool);
 

@@ -21,7 +21,7 @@ pub struct Progress {
     /// Names of steps that may still come, outermost ones only.
     pub expected: Vec<String>,
     index: HashMap<String, usize>,
-    /// Model calls so far, as the outcome counts them: a try that nobody asked for is one of a call that has been counted.
+    /// Model calls so far, as the outcome counts them: a try that the manifest did not request is one of a call that has been counted.
     pub calls: u64,
     /// Tokens so far.
     pub usage: Usage,
@@ -101,7 +101,7 @@ pub struct Node {
     pub asked: bool,
     /// It is on the screen for good, above what is drawn from now on.
     pub told: bool,
-    /// No event will say that it has ended: it was made up for a call that stands alone.
+    /// No event will say that it has ended: it was made up for a call that is alone.
     pub alone: bool,
     /// An item of a fan-out.
     pub item: bool,

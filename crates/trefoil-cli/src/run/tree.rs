@@ -131,7 +131,7 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
     all
 }
 
-/// The nodes that have a line of their own: not those that stand above already, are counted together, or share the line of
+/// The nodes that have a line of their own: not those that are above already, are counted together, or share the line of
 /// their item.
 fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec<usize> {
     let of_item =

@@ -113,7 +113,7 @@ fn structured(text: &str) -> Option<Value> {
     (begins && text.len() < 20_000).then(|| serde_json::from_str(text).ok()).flatten().map(Value::from_json)
 }
 
-/// The beginning of a text that fits, with what stands for the rest.
+/// The beginning of a text that fits, with what replaces the rest.
 pub fn cut(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -133,7 +133,7 @@ pub fn cut(text: &str, width: usize, rest: &str) -> String {
     out + rest
 }
 
-/// The end of a text that fits, with what stands for the rest.
+/// The end of a text that fits, with what replaces the rest.
 pub fn tail(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();

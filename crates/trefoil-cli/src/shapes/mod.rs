@@ -22,7 +22,7 @@ pub struct Template {
     pub shape: &'static str,
     /// Name and content; `NAME` in both is the workflow's name.
     pub files: &'static [(&'static str, &'static str)],
-    /// What a run of it needs, behind the target.
+    /// What a run of it needs, after the target.
     pub arguments: &'static str,
 }
 

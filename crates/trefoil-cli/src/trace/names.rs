@@ -11,7 +11,7 @@ const ITEM: usize = 30;
 
 /// Which marks of keys say something: `pass 1` does not where there is no second.
 pub struct Names {
-    /// What stands before a mark with a number above 1, with the mark.
+    /// What is before a mark with a number above 1, with the mark.
     several: HashSet<String>,
 }
 
@@ -114,7 +114,7 @@ pub fn aliases(names: &Names, step: &Value, parent: Option<&Value>) -> Vec<Strin
     all
 }
 
-/// A name as it is compared: what stands between its words does not count.
+/// A name as it is compared: what is between its words does not count.
 pub fn plain(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '`' | '…'));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").to_lowercase()

@@ -14,7 +14,7 @@ use super::words::{advice, brief, failure, handled, is_stopped, line, list, numb
 
 /// A label gets at most so many characters.
 const LABEL: usize = 44;
-/// Levels that are indented; deeper ones stand below each other.
+/// Levels that are indented; deeper ones are below each other.
 const DEEPEST: usize = 40;
 
 /// The whole trace.

@@ -89,7 +89,7 @@ pub fn spent(step: &Value) -> Option<String> {
     if usages.is_empty() { None } else { Some(tokens(&usages)) }
 }
 
-/// What a call used; none: nothing, because it was turned away. Null: nobody knows.
+/// What a call used; none: nothing, because it was turned away. Null: not known.
 pub fn used(call: &Value) -> Option<&Value> {
     match call.get("usage") {
         None if call.get("error").is_some() => None,

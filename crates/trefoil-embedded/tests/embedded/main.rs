@@ -8,8 +8,8 @@
 )]
 
 mod branches;
-mod validators_and_judges;
 mod loops;
+mod validators_and_judges;
 mod values;
 
 use std::collections::BTreeMap;

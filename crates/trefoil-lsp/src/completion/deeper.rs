@@ -1,4 +1,4 @@
-//! What lies behind a name whose own type does not say: steps of a pipeline, parts of state, what a step hands on, what other
+//! What comes after a name whose own type does not say: steps of a pipeline, parts of state, what a step hands on, what other
 //! texts read there.
 
 use trefoil_ir::facts::{DeclarationKind, Defined, Mention, Scope};
@@ -89,7 +89,7 @@ fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     items
 }
 
-/// What other texts of the file name behind the same segments: keys of state whose type nobody declares.
+/// What other texts of the file name after the same segments: keys of state whose type is not declared.
 fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
     if done.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Values that the file itself speaks of in another place: paths that are read and nobody writes, the properties that a
+//! Values that the file itself speaks of in another place: paths that are read and never written, the properties that a
 //! schema can require, the words that a default can be.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::cursor::{Spot, Step};
 /// The trees of state that nodes write to.
 const WRITTEN: [&str; 2] = ["working", "output"];
 
-/// The paths that a node may write to: what is read and written by nobody yet, its own name, what others write.
+/// The paths that a node may write to: what is read and not written yet, its own name, what others write.
 pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
     let mut found: BTreeMap<String, bool> = BTreeMap::new();
     let text = analysis.text(file);

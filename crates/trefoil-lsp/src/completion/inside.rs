@@ -12,7 +12,7 @@ use crate::types;
 /// What may begin or follow a path there, besides members.
 const WORDS: &[&str] = &["this", "@index", "@key", "@first", "@last", "@root", "else"];
 
-/// What may stand at an offset in a loop or another block with a value of its own; none outside of these, and for a path
+/// What is allowed at an offset in a loop or another block with a value of its own; none outside of these, and for a path
 /// that leads out of them. `retry` gives the analysis there would be if the file had another text.
 pub fn complete(
     analysis: &Analysis,

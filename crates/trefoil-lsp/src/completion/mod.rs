@@ -81,7 +81,7 @@ pub struct Completion {
     pub items: Vec<Item>,
 }
 
-/// What may stand at an offset. `retry` gives the analysis there would be if the file had another text.
+/// What is allowed at an offset. `retry` gives the analysis there would be if the file had another text.
 pub fn complete(
     analysis: &Analysis,
     file: FileId,

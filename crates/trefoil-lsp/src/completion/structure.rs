@@ -51,7 +51,7 @@ const CONDITIONS: &[&str] = &["when", "until", "expression"];
 struct Written<'t> {
     /// The bytes of the word at the cursor.
     word: Span,
-    /// The key before it, if it stands behind one.
+    /// The key before it, if it comes after one.
     key: Option<&'t str>,
     /// Whether a colon follows the word.
     colon: bool,
@@ -63,7 +63,7 @@ impl<'t> Written<'t> {
     fn read(text: &'t str, offset: u32) -> Self {
         let own = line(text, offset);
         let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
-        // What a mapping or list begins anew: `- `, `{ `, `, `.
+        // What a mapping or list starts: `- `, `{ `, `, `.
         let mut from = before.len() - before.trim_start_matches([' ', '-']).len();
         let flow = before.rfind(['{', ',', '[']).map_or(0, |n| n + 1);
         from = from.max(flow);
@@ -100,7 +100,7 @@ impl<'t> Written<'t> {
     }
 }
 
-/// What closes the braces and brackets that a line opens before the cursor and does not close behind it.
+/// What closes the braces and brackets that a line opens before the cursor and does not close after it.
 fn still_open(before: &str, behind: &str) -> String {
     let mut open = Vec::new();
     let mut quote = None;
@@ -123,7 +123,7 @@ pub fn takes_condition(text: &str, offset: u32) -> bool {
     Written::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
 }
 
-/// What may stand at an offset outside of templates.
+/// What is allowed at an offset outside of templates.
 pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
     let text = analysis.text(file);
     let written = Written::read(text, offset);

@@ -10,7 +10,7 @@ use crate::analysis::Analysis;
 use crate::cursor::line;
 use crate::{hover, rename, types, words};
 
-/// What may stand at an offset in a tag or a condition.
+/// What is allowed at an offset in a tag or a condition.
 pub fn complete(
     analysis: &Analysis,
     file: FileId,
@@ -42,7 +42,7 @@ pub fn in_tag(text: &str, offset: u32) -> bool {
     before.rfind("{{").is_some_and(|open| before.get(open..).is_some_and(|tag| !tag.contains("}}")))
 }
 
-/// Whether an offset is in a condition, where paths may stand without braces.
+/// Whether an offset is in a condition, where paths need no braces.
 pub fn in_bare_condition(analysis: &Analysis, file: FileId, offset: u32) -> bool {
     analysis.scope_at(file, offset).is_some_and(|s| s.condition)
 }
@@ -56,9 +56,9 @@ fn before(text: &str, offset: u32) -> &str {
 pub(super) struct Written<'t> {
     /// The segments that are done.
     done: Vec<&'t str>,
-    /// The bytes of the one being written, to its end behind the cursor.
+    /// The bytes of the one being written, to its end after the cursor.
     pub(super) last: Span,
-    /// What stands before the path on its line.
+    /// What is before the path on its line.
     head: &'t str,
     /// Whether the cursor is in a tag.
     tag: bool,
@@ -121,7 +121,7 @@ fn open_brackets(line: &str) -> String {
     open.into_iter().rev().collect()
 }
 
-/// Where the value begins that the cursor is in: behind the key on its line.
+/// Where the value begins that the cursor is in: after the key on its line.
 fn value_start(text: &str, offset: u32) -> usize {
     let own = line(text, offset).start as usize;
     let before = before(text, offset);
@@ -129,7 +129,7 @@ fn value_start(text: &str, offset: u32) -> usize {
     let key = head.rfind(": ").map(|n| n + 2).or_else(|| head.rfind("- ").map(|n| n + 2));
     let blanks = head.len() - head.trim_start().len();
     let start = key.unwrap_or(blanks);
-    // In a list that is written in brackets, behind the last of them or the last comma.
+    // In a list that is written in brackets, after the last of them or the last comma.
     let inner = head.get(start..).filter(|value| value.starts_with('['));
     let item = inner.and_then(|value| value.rfind(['[', ',']).map(|n| n + 1 + blanks_at(value, n + 1)));
     own + start + item.unwrap_or(0)
@@ -267,7 +267,7 @@ fn named(name: &Name, label: &str) -> Item {
     Item::new(label, Sort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
 }
 
-/// What stands on the left of a comparison whose right side is being written.
+/// What is on the left of a comparison whose right side is being written.
 struct Compared {
     path: String,
     schema: Value,
@@ -301,7 +301,7 @@ fn words(around: &Around<'_>, scope: &Scope, path: &str) -> Vec<String> {
     out
 }
 
-/// A word as it stands in a comparison. `open`: the quotes are there already.
+/// A word as it is written in a comparison. `open`: the quotes are there already.
 fn quoted(text: &str, scope: &Scope, quote: char, open: bool) -> String {
     let bare = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
     let word = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));

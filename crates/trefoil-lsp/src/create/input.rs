@@ -117,7 +117,7 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
     let edit = match given {
         Some(entry) => {
             let (first, rest) = pairs.split_first()?;
-            // In braces all of them stand behind the first; in lines, below it.
+            // In braces all of them come after the first; in lines, below it.
             let more = |between: &str| rest.iter().map(|(n, v)| format!("{between}{n}: {v}")).collect::<String>();
             let margin = entry
                 .value
@@ -135,7 +135,7 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
     Some(Creation { title: format!("pass {shown}"), edits: vec![edit], files: Vec::new() })
 }
 
-/// The mapping in which a place stands: that of the call.
+/// The mapping in which a place is: that of the call.
 fn call(root: &Node, at: Span) -> Option<&Node> {
     Some(spot(root, at.start).within).filter(|n| n.mapping().is_some())
 }

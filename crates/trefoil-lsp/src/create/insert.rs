@@ -24,14 +24,14 @@ pub fn entry(analysis: &Analysis, file: FileId, mapping: &Node, key: &str, value
     Some(below(text, file, last?, &format!("{margin}{key}:{}", laid_out(value, &margin))))
 }
 
-/// An item at the end of a list of mappings; each line of it but the first stands two blanks further in.
+/// An item at the end of a list of mappings; each line except the first is indented by two more spaces.
 pub fn item(analysis: &Analysis, file: FileId, list: &Node, lines: &str) -> Option<Edit> {
     let text = analysis.text(file);
     let last = list.sequence()?.last()?;
     if text.get(list.span.start as usize..)?.starts_with('[') {
         return None;
     }
-    // The dash of an item stands before it.
+    // The dash of an item is before it.
     let own = line(text, last.span.start);
     let before = text.get(own.start as usize..last.span.start as usize)?;
     let margin = " ".repeat(before.find('-')?);
@@ -51,7 +51,7 @@ pub fn beside(analysis: &Analysis, file: FileId, node: &Node, after: &str, key: 
     Some(below(text, file, end, &format!("{margin}{key}:{}", laid_out(value, &margin))))
 }
 
-/// A value behind its colon: on the same line, or on lines of its own.
+/// A value after its colon: on the same line, or on lines of its own.
 fn laid_out(value: &str, margin: &str) -> String {
     match value.split_once('\n') {
         Some(("", below)) => format!("\n{margin}{}", below.replace('\n', &format!("\n{margin}"))),
@@ -80,7 +80,7 @@ fn blank_before(text: &str, close: u32) -> &'static str {
     if text.get(..close as usize).is_some_and(|t| t.ends_with(' ')) { "" } else { " " }
 }
 
-/// How far in something stands. What follows a dash counts from its own place.
+/// How far something is indented. What follows a dash counts from its own place.
 pub fn column(text: &str, offset: u32) -> usize {
     let own = line(text, offset);
     let before = text.get(own.start as usize..offset as usize).unwrap_or_default();

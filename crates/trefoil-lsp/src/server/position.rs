@@ -55,7 +55,7 @@ pub struct Lines<'t> {
     text: &'t str,
     encoding: Encoding,
     starts: Vec<u32>,
-    /// Offsets within long lines and their columns, so that a text of one line is not counted anew for every place in it.
+    /// Offsets within long lines and their columns, so that a text of one line is not counted again for every place in it.
     marks: Vec<(u32, u32)>,
 }
 
@@ -121,7 +121,7 @@ impl<'t> Lines<'t> {
         let next = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| *n as usize);
         let line = self.text.get(start as usize..next).unwrap_or_default().trim_end_matches(['\n', '\r']);
         let end = start + line.len() as u32;
-        // Marks are in the order of the text; of those of this line, the last one not behind the column.
+        // Marks are in the order of the text; of those of this line, the last one not after the column.
         let first = self.marks.partition_point(|(offset, _)| *offset <= start);
         let own = self.marks.get(first..).unwrap_or_default();
         let own = own.partition_point(|(offset, column)| *offset <= end && *column <= position.character);

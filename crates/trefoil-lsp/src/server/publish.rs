@@ -15,8 +15,8 @@ use super::session::Session;
 use crate::analysis::Analysis;
 use crate::diagnostics;
 
-/// What the client does not know yet. Files without findings any more are told so. A client that asks itself for those of
-/// the files that it has open is told of the others only.
+/// What the client does not know yet. Files without findings any more are reported as such. A client that asks itself for those of
+/// the files that it has open gets only the others.
 pub fn publish(session: &mut Session) -> Vec<Message> {
     session.workspace.analyse();
     let mut now: HashMap<String, Value> = HashMap::new();

@@ -34,7 +34,7 @@ pub struct Session {
     pub workspace: Workspace,
     /// How the client names what it has open.
     uris: HashMap<PathBuf, Uri>,
-    /// How the client names its folders, where that is by a link: what stands there without it, and the folder's name.
+    /// How the client names its folders, where that is by a link: what is there without it, and the folder's name.
     links: Vec<(PathBuf, PathBuf)>,
     /// What it was told last, by URI.
     pub told: HashMap<String, Value>,

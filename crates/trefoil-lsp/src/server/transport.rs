@@ -1,4 +1,4 @@
-//! Messages in and out. Reading goes on after a message that could not be understood, and believes no length before its
+//! Messages in and out. Reading continues after a message that could not be understood, and believes no length before its
 //! bytes have come.
 
 use std::io::{BufRead, Error, ErrorKind, Read as _, Write};
@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use lsp_server::{ErrorCode, Message};
 
-/// A header line longer than this is none.
+/// A longer header line is invalid.
 const HEADER: u64 = 8 << 10;
-/// A message longer than this is none: no text that is checked is a tenth as long.
+/// A longer message is invalid: no text that is checked is a tenth as long.
 const CONTENT: u64 = 256 << 20;
 
 /// What came in.

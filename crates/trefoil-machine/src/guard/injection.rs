@@ -8,7 +8,7 @@ use super::{Side, violation};
 use crate::error::RunError;
 use crate::text::shorten;
 
-/// What may stand between the verb and its object.
+/// What is allowed between the verb and its object.
 const WHICH: &str = r"(?:\s+(?:all|any|every|of|the|these|those|this|that|your|my|our|previous|prior|above|earlier|preceding|existing|other|system|initial|original))*";
 /// What is to be ignored.
 const WHAT: &str = r"\s+(?:instructions?|prompts?|rules?|directions?|guidelines?|commands?)\b";

@@ -3,7 +3,7 @@
 use super::violation;
 use crate::error::RunError;
 
-/// At most `max` characters: cut with `...` behind, or refused.
+/// At most `max` characters: cut with `...` after it, or refused.
 pub fn check(text: String, max: usize, refuse: bool) -> Result<String, RunError> {
     let Some((cut, _)) = text.char_indices().nth(max) else { return Ok(text) };
     if refuse {

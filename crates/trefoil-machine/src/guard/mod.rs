@@ -18,7 +18,7 @@ use trefoil_template::{Masked, Piece, Value};
 use crate::error::{Cause, RunError};
 use crate::schemas::Schemas;
 
-/// What stands where personal data stood, unless the guard says.
+/// What replaces personal data, unless the guard says.
 const HIDDEN: &str = "[hidden]";
 
 /// A text that passed, perhaps changed, and what to say about it all the same.

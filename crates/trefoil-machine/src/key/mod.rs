@@ -1,6 +1,6 @@
 //! Keys: structural (where in the program) and content (what it depended on).
 //!
-//! `write` puts structural keys together and `read` takes them apart; nobody else knows their grammar.
+//! `write` puts structural keys together and `read` takes them apart; no other code knows their grammar.
 
 mod read;
 mod write;

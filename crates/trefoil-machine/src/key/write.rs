@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Key;
 
-/// What separates and marks; escaped where it stands in a name.
+/// What separates and marks; escaped if it occurs in a name.
 const MARKS: &[char] = &['/', '@', '[', '#', '!', '~', '%'];
 
 /// A label as a key segment: marks become `%XX`.

@@ -1,4 +1,4 @@
-//! Questions that only the driver can answer (decision C8): asked once for each step, then the work goes on.
+//! Questions that only the driver can answer (decision C8): asked once for each step, then the work continues.
 
 use super::eval::Ask;
 use super::frame::{Asking, FrameId, Outcome, Task};
@@ -51,7 +51,7 @@ impl Turn<'_> {
         self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
     }
 
-    /// An answer: what waited for it goes on.
+    /// An answer: what waited for it continues.
     pub fn decided(&mut self, f: FrameId, key: &Key, answer: bool) {
         let Some(aside) = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut()) else { return };
         let Some(at) = aside.asking.iter().position(|a| a.key == *key) else { return };

@@ -93,7 +93,7 @@ impl Turn<'_> {
     }
 
     /// Ends the run where a list of items needs more calls than are left, before any of them is made. An item that fails
-    /// before its call would not need it: whoever allows fewer calls than there are items is told all the same.
+    /// before its call would not need it: whoever allows fewer calls than there are items is told anyway.
     pub fn may_call_for(&mut self, f: FrameId, items: u32, body: FlowId) -> bool {
         let short = |ceiling: &Ceiling| u64::from(items) > ceiling.limit.saturating_sub(ceiling.used);
         let ceiling = self.ceilings(f).into_iter().find(short).filter(|_| surely::calls(self.program, body));

@@ -105,7 +105,7 @@ pub struct Cast<'a> {
     pub failed: Option<Arc<str>>,
 }
 
-/// The value of an expression that combines outputs: those that are no verdicts are left out.
+/// The value of an expression that combines outputs: those that are no verdicts are skipped.
 pub fn of_outputs(outputs: &[Cast<'_>], rules: &Consensus) -> Result<Value, RunError> {
     let (mut verdicts, mut silent) = (Vec::new(), Vec::new());
     for cast in outputs {

@@ -28,7 +28,7 @@ pub enum What {
 /// An active step or flow call.
 #[derive(Debug)]
 pub struct Frame {
-    /// Who is told when it ends; none: the run's entry flow.
+    /// Who is notified when it ends; none: the run's entry flow.
     pub parent: Option<FrameId>,
     /// Which child of the parent it is, in the parent's own counting.
     pub place: u32,
@@ -91,13 +91,13 @@ impl Frame {
 pub struct Aside {
     /// Questions answered, by their canonical text.
     pub decided: Vec<(AskDecide, bool)>,
-    /// Questions under way, and what goes on when they are answered.
+    /// Questions under way, and what continues when they are answered.
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
     /// When the time limit under way runs out, in milliseconds of the run.
     pub ends_ms: Option<u64>,
-    /// The try under way is one of the same call: nobody asked for it, so no ceiling on calls counts it.
+    /// The try under way is one of the same call: the manifest did not request it, so no ceiling on calls counts it.
     pub same_call: bool,
     /// How the items of the fan-outs of this step ended.
     pub items: Option<Tally>,

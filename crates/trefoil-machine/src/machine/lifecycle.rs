@@ -374,14 +374,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Says where a failure happened, if nobody further in has.
+    /// Says where a failure happened, unless something further in has.
     fn place(&self, f: FrameId, step: &Step, error: &mut RunError) {
         if error.key.is_none()
             && let Some(frame) = self.core.frames.get(f)
         {
-            // Structure without a label at the top has the empty key, which tells nobody anything.
+            // Structure without a label at the top has the empty key, which says nothing.
             let named = !frame.key.0.is_empty();
-            // Tries that nobody asked for are tries of one call: the step is what failed.
+            // Tries that the manifest did not request are tries of one call: the step is what failed.
             let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
             error.key = Some(if named { key.clone() } else { Key(segment(&self.program.name).into()) });
         }

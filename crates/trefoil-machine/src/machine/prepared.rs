@@ -106,7 +106,7 @@ struct Segments {
 
 impl Segments {
     fn assign(mut self, program: &Program, body: StepId, entry: Option<&str>, steps: &mut [StepFacts]) {
-        // The path in front of each step, and whether its own label is in it already (states).
+        // The path before each step, and whether its own label is in it already (states).
         let mut stack = vec![(body, String::new(), false)];
         let mut fuel = program.steps.len();
         while let Some((id, before, named)) = stack.pop() {
@@ -195,7 +195,7 @@ fn is_effect(kind: &StepKind) -> bool {
     }
 }
 
-/// Whether structure may need timers or questions of its own, or gives its key to others with a mark behind it.
+/// Whether structure may need timers or questions of its own, or gives its key to others with a mark after it.
 fn has_own_activities(step: &Step) -> bool {
     let plain = matches!(step.kind, StepKind::Sequence(_) | StepKind::Parallel(_));
     !plain || step.policy.timeout_ms.is_some() || step.policy.retry.is_some() || !walk::evaluated(step).is_empty()

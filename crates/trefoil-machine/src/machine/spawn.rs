@@ -20,7 +20,7 @@ use crate::wire::WireRequest;
 const MAX_DEPTH: u32 = 128;
 
 impl Turn<'_> {
-    /// Starts a step beneath a structure. `write` puts the structure's own mark (pass, visit) in front of the step's
+    /// Starts a step beneath a structure. `write` puts the structure's own mark (pass, visit) before the step's
     /// segment.
     pub fn spawn_step(
         &mut self,

@@ -32,7 +32,7 @@ impl Look<'_> {
         match kind {
             StepKind::Model(_) => true,
             StepKind::Sequence(steps) => {
-                // What computes a value or waits comes to the next one; of anything else nobody knows.
+                // What computes a value or waits comes to the next one; of anything else that is not known.
                 let quiet = |id: &StepId| {
                     let kind = self.program.step(*id).map(|s| &s.kind);
                     matches!(kind, Some(StepKind::Compute(_) | StepKind::Wait { .. }))

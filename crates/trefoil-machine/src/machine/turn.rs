@@ -324,7 +324,7 @@ impl<'p> Turn<'p> {
     }
 
     /// Says where the value came from that was just written to a slot of the activation that a frame runs in. Costs nothing
-    /// in a run that nobody watches for it.
+    /// in a run that is not watched for it.
     pub fn mark(&mut self, f: FrameId, slot: trefoil_ir::SlotId, trail: impl FnOnce(&Self) -> Trail) {
         if !self.core.traces {
             return;

@@ -187,7 +187,7 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
     })
 }
 
-/// Gateways report a failure behind a good status, in the body or in the middle of a stream.
+/// Gateways report a failure with a success status, in the body or in the middle of a stream.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };
     let status = ["code", "status"]

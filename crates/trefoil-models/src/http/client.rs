@@ -17,7 +17,7 @@ const LARGEST_REFUSAL: usize = 64 << 10;
 const LONGEST_MESSAGE: usize = 300;
 /// Bytes of a request's name that are kept.
 const LONGEST_ID: usize = 200;
-/// A longer wait is nobody's wish.
+/// Nobody wants to wait longer.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
 /// Connections, shared by all providers of a registry.
@@ -143,7 +143,7 @@ fn failure(endpoint: &Endpoint, error: &reqwest::Error) -> ModelError {
         let cause = innermost(error);
         endpoint.error(ModelErrorKind::Network, &format!("cannot be reached at {}: {cause}", endpoint.address()))
     } else {
-        // It was sent, and nobody knows what became of it.
+        // It was sent, and what became of it is not known.
         let what = format!("closed the connection before the answer was complete ({})", innermost(error));
         let came = Some(Box::new(ModelAnswer::new("", Usage::unknown())));
         ModelError { came, ..endpoint.error(ModelErrorKind::Network, &what) }

@@ -8,7 +8,7 @@ use super::{Answer, Endpoint, Partial, client, options, schema, sse};
 /// Sent when the manifest sets none: the protocol demands a number, and every model takes this one.
 pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// The request body. Anthropic has no seed and no penalties: those are left out.
+/// The request body. Anthropic has no seed and no penalties: those are skipped.
 pub(super) fn body(request: &ModelRequest) -> Result<Json, ModelError> {
     let p = &request.parameters;
     let mut system: Vec<String> = request
@@ -160,7 +160,7 @@ fn count(json: Option<&Json>, usage: &mut Option<Usage>) {
     }
 }
 
-/// An error event, or an error behind a good status, with the status that its type stands for
+/// An error event, or an error with a success status, with the status that its type stands for
 /// (<https://docs.anthropic.com/en/api/errors>).
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };

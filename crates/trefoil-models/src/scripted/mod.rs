@@ -3,7 +3,7 @@
 //! ```yaml
 //! answers:
 //!   writer: First draft                 # one answer: given every time
-//!   reviewer:                           # a list: one after the other; asking once more is an error
+//!   reviewer:                           # a list: one after the other; asking again is an error
 //!     - json: {approved: false, feedback: Too short.}
 //!     - error: {status: 429, message: slow down, retry_after_ms: 10}
 //!     - json: {approved: true}
@@ -154,7 +154,7 @@ impl Scripted {
         answers.chain(self.tools.keys().filter_map(|name| strange(&tools, "tool", name))).collect()
     }
 
-    /// One line for every name with answers that nobody asked for.
+    /// One line for every name with answers that were not requested.
     pub fn unused(&self) -> Vec<String> {
         let line = |(name, left): (&String, usize)| match left {
             0 => None,

@@ -16,10 +16,10 @@ mod conformance;
 mod docs;
 #[cfg(feature = "http")]
 mod failures;
+mod finish_and_usage;
 mod plan;
 mod program;
 mod request;
 mod scripted;
 #[cfg(feature = "http")]
 mod server;
-mod finish_and_usage;

@@ -113,7 +113,7 @@ fn ending(request: &Request, came: Came, duration_ms: u64) -> Option<EventKind> 
     })
 }
 
-/// Where an activity stands.
+/// How far an activity is.
 pub struct At<'a> {
     /// What it works with.
     pub world: &'a World,

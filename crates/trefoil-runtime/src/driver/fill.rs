@@ -8,7 +8,7 @@ use crate::ports::Secrets;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 
-/// What stands where a secret stood.
+/// What replaces a secret.
 const HIDDEN: &str = "***";
 /// Shorter ones would mask half of any text.
 const SHORTEST: usize = 6;
@@ -134,7 +134,7 @@ fn mask_error(mut error: RunError, values: &[String]) -> RunError {
     error
 }
 
-/// Messages repeat the beginning of a text, and the cut may go through a value: then its first part stands before the mark.
+/// Messages repeat the beginning of a text, and the cut may go through a value: then its first part is before the mark.
 fn mask_cut(text: &str, values: &[String]) -> String {
     let Some((before, after)) = text.split_once("...") else { return text.to_owned() };
     for value in values {

@@ -1,5 +1,5 @@
 //! The driver: joins the machine to the ports. Async, without spawning: all activities of a run live in the one future
-//! that [`run`] returns, so dropping it stops everything, and nothing runs on behind it.
+//! that [`run`] returns, so dropping it stops everything, and nothing keeps running after it.
 //!
 //! The order of things: commands are journaled as scheduled and started; what comes back is journaled before the machine
 //! sees it; events follow. Holes are filled just before the effect, and secret values are masked in whatever comes back.

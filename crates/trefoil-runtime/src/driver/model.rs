@@ -127,7 +127,7 @@ fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
     })
 }
 
-/// What is sent beside the messages, as it may be shown; what is not set is left out.
+/// What is sent beside the messages, as it may be shown; what is not set is skipped.
 fn parameters(at: &At<'_>, request: &ModelRequest) -> Value {
     let known = &request.parameters;
     let number = |n: Option<f64>| n.map(Value::from);

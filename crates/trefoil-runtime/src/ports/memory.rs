@@ -56,7 +56,7 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Keeps nothing: for runs that nobody will resume.
+/// Keeps nothing: for runs that will not be resumed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoJournal;
 

@@ -1,4 +1,4 @@
-//! A port behind an `Arc` is that port: whoever hands one over may keep it, too.
+//! A port in an `Arc` is that port: whoever hands one over may keep it, too.
 
 use std::sync::Arc;
 

@@ -11,13 +11,13 @@
 mod driving;
 mod graphs;
 mod holes;
+mod incomplete_answers;
 mod inputs;
 mod iterations;
 mod limits;
-mod schema_retries;
 mod policies;
+mod schema_retries;
 mod states;
 mod steps;
 mod transport_retries;
-mod incomplete_answers;
 mod world;

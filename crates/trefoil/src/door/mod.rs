@@ -9,7 +9,7 @@
 //!
 //! Files that an embedder hands over in memory go through the same [`Door`], which then looks at nothing else.
 //!
-//! `cargo xtask tidy` sees to it that nobody else reads files.
+//! `cargo xtask tidy` sees to it that no other code reads files.
 
 mod look;
 mod memory;
@@ -67,7 +67,7 @@ pub fn project_of(folder: &Path, whole: Option<&Path>) -> PathBuf {
     folder.ancestors().find(|dir| is_project(dir)).or(whole).unwrap_or(folder).to_owned()
 }
 
-/// Whether a folder is a project of its own. A repository that is the home folder, or above it, is none: everything that the
+/// Whether a folder is a project of its own. A repository that is the home folder, or above it, is not one: everything that the
 /// user owns would be one project. Nor is a folder that everybody may write to: anybody could have put the mark there.
 pub fn is_project(folder: &Path) -> bool {
     let [own, repository] = MARKS.map(|mark| folder.join(mark).exists());

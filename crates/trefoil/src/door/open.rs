@@ -1,7 +1,7 @@
 //! Opening what a way leads to.
 //!
 //! On Unix folder by folder, each by the handle of the one before and no link among them, so that whoever exchanges a
-//! folder for a link in between gets an error and not a file. What was opened is looked at once more: it is a plain file of
+//! folder for a link in between gets an error and not a file. What was opened is looked at again: it is a plain file of
 //! a plain file system.
 
 use std::fs::File;
@@ -42,7 +42,7 @@ impl Rooms {
 }
 
 /// A path from the root. Its own folder's links are followed: that is where the operator or the walk through a folder has
-/// led, and everything behind it is judged.
+/// led, and everything after it is judged.
 fn absolute(path: &Path) -> Result<PathBuf, Shut> {
     if path.is_absolute() {
         return Ok(path.to_owned());

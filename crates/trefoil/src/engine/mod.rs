@@ -63,7 +63,7 @@ pub const RULES: &[(&str, &str)] = &[
 #[derive(Clone, Default)]
 pub struct Engine {
     parts: Arc<Parts>,
-    /// What was worked out for these parts. Other parts begin anew.
+    /// What was worked out for these parts. Other parts start again.
     kept: Arc<Kept>,
 }
 
@@ -161,7 +161,7 @@ impl Engine {
             Err(error) => parts.wrong_models.push(error.into()),
         })
     }
-    /// A model provider of one's own. It answers every call.
+    /// A model provider of your own. It answers every call.
     #[must_use]
     pub fn provider(self, provider: impl ModelProvider + 'static) -> Self {
         self.with(|parts| parts.provider = Some(Arc::new(provider)))
@@ -190,7 +190,7 @@ impl Engine {
     pub fn placeholders(self, placeholders: bool) -> Self {
         self.with(|parts| parts.placeholders = placeholders)
     }
-    /// Who runs commands. Without: nobody, and a flow that can reach a command does not start.
+    /// Who runs commands. Without: no one, and a flow that can reach a command does not start.
     #[must_use]
     pub fn commands(self, commands: impl CommandHost + 'static) -> Self {
         self.with(|parts| parts.commands = Some(Arc::new(commands)))
@@ -241,15 +241,15 @@ impl Engine {
         })
     }
 
-    /// Starts a run and returns a handle on it. The run goes on by itself, whether or not anybody looks; dropping the handle
+    /// Starts a run and returns a handle on it. The run continues by itself, whether or not anybody looks; dropping the handle
     /// stops it.
     ///
     /// The input is anything that serde can write; `()` and null are no input. Must be called inside a tokio runtime.
     ///
     /// # Errors
     ///
-    /// [`Error::NotStarted`] with everything that is missing or does not fit: models without a key, tools that nobody offers,
-    /// questions that nobody answers, an input that the flow does not take. Nothing was called then.
+    /// [`Error::NotStarted`] with everything that is missing or does not fit: models without a key, tools that are not available,
+    /// questions without an answer, an input that the flow does not take. Nothing was called then.
     /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
     pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
         self.ready(flow)?.start(input)

@@ -50,7 +50,7 @@ pub(super) struct Aimed {
     pub from: AnswersFrom,
     /// Providers that are called at an address that is not the vendor's own.
     pub elsewhere: Vec<Elsewhere>,
-    /// Who answers; none: a script, which begins anew with each run.
+    /// Who answers; none: a script, which starts again with each run.
     pub provider: Option<Arc<dyn ModelProvider>>,
 }
 

@@ -199,7 +199,7 @@ fn filled(graph: &Graph) -> Vec<bool> {
     filled
 }
 
-/// What stands above what for the sake of the frames' titles. A title stands above the boxes of its frame that no arrow
+/// What is above what for the sake of the frames' titles. A title is above the boxes of its frame that no arrow
 /// from within the frame leads to and above the titles of the frames directly in it, and below the boxes that lead into the
 /// frame.
 fn titles(graph: &Graph) -> Vec<(String, String)> {
@@ -307,7 +307,7 @@ fn size(node: &Node) -> (f64, f64) {
     let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
     match node.shape {
         Shape::Join => (12.0, 12.0),
-        // The text of a diamond stands in its middle half.
+        // The text of a diamond is in its middle half.
         Shape::Choice => (widest + 60.0, height + 24.0),
         Shape::Start | Shape::End => (widest + 2.0 * PADDING + 12.0, height),
         _ => (widest.max(48.0) + 2.0 * PADDING, height),

@@ -237,7 +237,7 @@ fn tooltip(node: &Node) -> String {
     format!("<title>{}</title>", all.join("\n"))
 }
 
-/// Text as XML; characters that XML forbids are left out.
+/// Text as XML; characters that XML forbids are skipped.
 fn escape(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     for c in raw.chars() {

@@ -1,6 +1,6 @@
 //! Trees of files that have not changed since they were parsed, for whoever checks the same folder again and again.
 //!
-//! Keeps one text a file, the last. A file is read anew each time: its text decides, not the clock of the disk.
+//! Keeps one text a file, the last. A file is read again each time: its text decides, not the clock of the disk.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::read::Loader;
 use crate::door::{self, Memory, Rooms, Shut};
 
-/// YAML files of a folder, if nobody asks for more or fewer.
+/// YAML files of a folder, by default.
 pub const FILES: usize = 10_000;
 /// Entries looked at for one file that may be found.
 const ENTRIES: usize = 20;
@@ -156,7 +156,7 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
                 Ok(sort) if sort.is_symlink() => match followed(search.rooms, &path) {
                     Ok(sort) => sort,
                     Err(Shut::Outside { to, .. }) => {
-                        // A link that is ignored, as those of build systems are, is nobody's business.
+                        // A link that is ignored, as those of build systems are, is ignored here, too.
                         // One with another extension was never meant as a manifest or a folder of them.
                         let meant = is_yaml(&name) || Path::new(&name).extension().is_none();
                         if meant && !is_ignored(&ignored, &path, !is_yaml(&name)) && !is_skipped(&name) {
@@ -269,7 +269,7 @@ impl Ignoring<'_> {
     }
 }
 
-/// Patterns as `.gitignore` has them; what is none of them is left out.
+/// Patterns as `.gitignore` has them; anything else is skipped.
 pub(super) fn patterns<'l>(folder: &Path, lines: impl Iterator<Item = &'l str>) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new(folder);
     for line in lines {

@@ -61,7 +61,7 @@ pub(super) struct Attempt {
 
 impl Folder {
     /// The files of a folder that were named directly, with what else of it they need. Most manifests need no more than
-    /// themselves, and the folder may be large; it is read for ids that they name and nobody here has.
+    /// themselves, and the folder may be large; it is read for ids that they name and that are not known here.
     pub fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, _) = Self::start(loader, root, named, false);
         folder.finish(loader);
@@ -254,7 +254,7 @@ impl Folder {
         self.refused.insert(need.location);
         self.problems.push(d);
     }
-    /// Looks for the ids that are named and that nobody here has: in the folder itself, in those above it up to the
+    /// Looks for the ids that are named and that are not known here: in the folder itself, in those above it up to the
     /// project's, then in the rest of the project. What a nearer folder has is not looked for further away.
     fn widen(&mut self, loader: &mut Loader) {
         let mut sought: BTreeSet<String> = BTreeSet::new();
@@ -278,7 +278,7 @@ impl Folder {
             sought.extend(missing);
         }
     }
-    /// Adds the manifests of a folder so many levels up that have one of these ids, if nobody here has it.
+    /// Adds the manifests of a folder so many levels up that have one of these ids, if it is not known here.
     fn adopt(&mut self, loader: &mut Loader, dir: &Path, up: usize, deep: bool, missing: &BTreeSet<String>) {
         let wanted: BTreeSet<String> = missing.difference(&self.ids()).cloned().collect();
         let above: PathBuf = std::iter::repeat_n("..", up).collect();
@@ -328,7 +328,7 @@ impl Folder {
     fn ids(&self) -> BTreeSet<String> {
         self.project.documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect()
     }
-    /// The ids that documents name and that nobody here has. What a template makes is not known.
+    /// The ids that documents name and that are not known here. What a template makes is not known.
     fn missing(&self) -> BTreeSet<String> {
         let documents = &self.project.documents;
         let have: HashSet<String> = documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect();
@@ -425,7 +425,7 @@ impl Folder {
         let document = || self.project.documents.get(self.document(d.file?)?);
         d.rule == "unknown-reference" && d.span.zip(document()).is_none_or(|(at, found)| found.front.seeks(found, at))
     }
-    /// Whether a finding stands although a part of its file could not be read.
+    /// Whether a finding is still valid although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
         let complete = d.file.and_then(|f| self.manifest(f)).is_none_or(|m| m.complete);
         complete || rules::LOCAL.iter().any(|rule| d.rule.starts_with(rule))
@@ -570,7 +570,7 @@ pub(super) fn check(
     (checked, unreadable)
 }
 
-/// A finding about a file that is no manifest. That one which nobody named is empty harms nobody.
+/// A finding about a file that is no manifest. That one which nobody named is empty does no harm.
 fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
     let empty = d.rule == trefoil_syntax::yaml::rules::EMPTY && !named;
     Diagnostic { severity: if empty { Severity::Info } else { d.severity }, ..d.clone() }

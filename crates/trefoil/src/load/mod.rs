@@ -50,7 +50,7 @@ pub struct LoadOptions {
     pub checks: Option<Checks>,
     /// Texts that stand in for files on disk, by canonical path: an editor's unsaved buffers.
     pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
-    /// Whether the facts say which names may stand in every text, as editors ask; also of what is not checked.
+    /// Whether the facts say which names are available in every text, as editors ask; also of what is not checked.
     pub scopes: bool,
     /// Trees of earlier loads, for whoever loads the same files again.
     pub cache: Option<Cache>,
@@ -58,13 +58,13 @@ pub struct LoadOptions {
     pub allowed: Vec<PathBuf>,
     /// How many manifests of a folder are read; without: 10,000.
     pub max_files: Option<usize>,
-    /// Who is told how far a check is.
+    /// Who is notified how far a check is.
     pub progress: Option<Progress>,
     /// Where the files are.
     pub door: Door,
 }
 
-/// Somebody who is told how far a check is, often.
+/// Is notified often how far a check is.
 #[derive(Clone)]
 pub struct Progress(pub Arc<dyn Fn(Step) + Send + Sync>);
 

@@ -48,7 +48,7 @@ pub(crate) struct Found {
 }
 
 impl ProjectFiles {
-    /// What is known about a folder: none, if nobody looked.
+    /// What is known about a folder: none if it was not looked at.
     pub fn known(&self, folder: &Path) -> Option<Option<Arc<ProjectFile>>> {
         self.by_folder.get(folder).cloned()
     }
@@ -208,7 +208,7 @@ impl Reading<'_> {
     }
 }
 
-/// The entries of a table as they stand in the file.
+/// The entries of a table as they are written in the file.
 fn in_order<'t, 'i>(
     table: &'t DeTable<'i>,
 ) -> impl Iterator<Item = (&'t Spanned<toml::de::DeString<'i>>, &'t Spanned<DeValue<'i>>)> {

@@ -252,7 +252,7 @@ impl Loader {
     }
 }
 
-/// Whether a file that nobody named is somebody else's: a list of Kubernetes objects, a Helm template, a playbook. What is
+/// Whether a file that was not named is somebody else's: a list of Kubernetes objects, a Helm template, a playbook. What is
 /// wrong in it, or wrong for us, is not ours to say, and surely not to fix. A broken file counts as a manifest while it could
 /// be one: while its text has the keys of one of the formats at its top.
 pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {

@@ -129,7 +129,7 @@ impl Loader {
         for (file, proved) in entries {
             let limited = self.limits(*file).max_calls.is_some();
             let Some(of_file) = comments.get(file) else { continue };
-            // A rule about limits finds nothing where nobody sets one.
+            // A rule about limits finds nothing where none is set.
             let active = |name: &str| {
                 *proved
                     && !suppress::is_about_suppressions(name)
@@ -175,7 +175,7 @@ fn merged(first: &mut Diagnostic, later: &mut Diagnostic) -> bool {
     same
 }
 
-/// The findings without those that a mistake in the YAML brought about: what stands behind an open quote is not missing.
+/// The findings without those that a mistake in the YAML brought about: what comes after an open quote is not missing.
 fn without_echoes(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let broken: HashSet<FileId> =
         found.iter().filter(|d| d.rule == yaml::rules::SYNTAX).filter_map(|d| d.file).collect();

@@ -15,7 +15,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Reads `file`, `dir` or `dir#id`. What exists as it stands is a path, whatever characters it has; else the last `#`
+    /// Reads `file`, `dir` or `dir#id`. What exists as it is written is a path, whatever characters it has; else the last `#`
     /// parts the path from the id.
     pub fn parse(text: &str) -> Self {
         Self::parse_at(&Door::Disk, text)

@@ -91,7 +91,7 @@ fn limits(budget: &Budget) -> Vec<String> {
     all
 }
 
-/// Where a step stands.
+/// Where a step is.
 #[derive(Clone)]
 struct Around {
     /// What the steps around it that are nothing but a name for it call it.

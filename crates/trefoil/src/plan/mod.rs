@@ -34,7 +34,7 @@ pub struct Plan {
     pub calls: Calls,
     /// Ceilings that stop a run sooner.
     pub limits: Vec<String>,
-    /// What keeps it from running: features that this version does not run, agents that nobody declares.
+    /// What keeps it from running: features that this version does not run, agents that are not defined.
     pub obstacles: Vec<Obstacle>,
     /// Whether there are more steps than are written out; the numbers of calls are those of all of them.
     pub cut: bool,

@@ -1,4 +1,4 @@
-//! The formats as JSON Schemas, and what they say about one place of a document: the keys and values that may stand there.
+//! The formats as JSON Schemas, and what they say about one place of a document: the keys and values that is allowed there.
 //!
 //! Plain data for editors and for `trefoil schema`. Judges nothing: what is wrong in a document is the checker's to say,
 //! and it says it with places.
@@ -21,14 +21,14 @@ pub enum Segment {
     Item(usize),
 }
 
-/// A key that may stand in a mapping.
+/// A key that is allowed in a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// As it is written.
     pub name: String,
     /// What it means; empty where the format says nothing.
     pub description: String,
-    /// What may stand there, where that is a choice of words.
+    /// What is allowed there, where that is a choice of words.
     pub values: Vec<Choice>,
     /// What its value is.
     pub takes: Takes,
@@ -43,11 +43,11 @@ pub struct Key {
 pub struct Choice {
     /// As it is written in YAML.
     pub text: String,
-    /// Only an example: others may stand there too.
+    /// Only an example: others is allowed there too.
     pub open: bool,
 }
 
-/// The shape of a value, for what an editor puts behind the colon.
+/// The shape of a value, for what an editor puts after the colon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// A scalar, or anything.
@@ -63,13 +63,13 @@ pub fn text(dialect: &str) -> Option<&'static str> {
     front_end(dialect).map(|f| f.schema())
 }
 
-/// The keys that may stand in the mapping at a path, in the order of the format; those that are there already included.
+/// The keys that are allowed in the mapping at a path, in the order of the format; those that are there already included.
 /// What depends on other keys (`kind`, `type`) is decided by the document. Empty where the keys are the user's own.
 pub fn keys_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<Key> {
     schema(dialect).map(|schema| walk::keys(schema, root, path)).unwrap_or_default()
 }
 
-/// The values that may stand at a path, where that is a choice of words.
+/// The values that are allowed at a path, where that is a choice of words.
 pub fn values_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<Choice> {
     schema(dialect).map(|schema| walk::values(schema, root, path)).unwrap_or_default()
 }

@@ -33,7 +33,7 @@ pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Key> {
     keys
 }
 
-/// The choice of words at a path. What stands there now is what is to be replaced, and rules out nothing.
+/// The choice of words at a path. What is there now is what is to be replaced, and rules out nothing.
 pub fn values(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Choice> {
     let Some((last, above)) = path.split_last() else { return choices(&at(schema, root, path).0) };
     let (parts, _) = at(schema, root, above);
@@ -70,7 +70,7 @@ fn step<'s>(part: &'s Object, segment: &Segment) -> Option<&'s Value> {
 }
 
 /// Follows references and resolves combinations: the plain schemas of which each says something about the place.
-/// Alternatives that do not fit what is there are left out; where nothing is there yet, all stay.
+/// Alternatives that do not fit what is there are skipped; where nothing is there yet, all stay.
 fn expand<'s>(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>, node: Option<&Node>) -> Vec<&'s Object> {
     let mut parts = Vec::new();
     let mut seen = HashSet::new();

@@ -21,7 +21,7 @@ pub use trust::{Standing, Trust, TrustError, config_folder};
 
 /// The user's own file, in [`config_folder`].
 pub const USER_FILE: &str = "config.toml";
-/// The code of settings in a project file that nobody has trusted.
+/// The code of settings in a project file that are not trusted.
 pub const UNTRUSTED: &str = "untrusted-project";
 /// Bytes of a settings file.
 const BYTES: u64 = 1 << 20;

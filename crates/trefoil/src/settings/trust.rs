@@ -61,7 +61,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The list in a configuration folder. What cannot be read is trusted by nobody.
+    /// The list in a configuration folder. What cannot be read is not trusted.
     pub fn open(folder: Option<PathBuf>) -> Self {
         let text = folder.as_ref().and_then(|folder| door::named(&folder.join(LIST), BYTES).ok());
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();

@@ -15,12 +15,12 @@ mod embed;
 mod engine;
 mod fixes;
 mod flow;
+mod foreign_files;
+mod manifests;
 mod pages;
 mod plan;
 mod providers;
-mod manifests;
 mod schema;
-mod foreign_files;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -2,12 +2,12 @@
 
 mod aegis;
 mod agntz;
-mod first_completions;
 mod client;
 mod create;
 mod diagnostics;
-mod lifecycle;
 mod file_features;
+mod first_completions;
+mod lifecycle;
 mod origins;
 mod outline;
 mod pull;

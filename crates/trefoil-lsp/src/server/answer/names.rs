@@ -1,4 +1,4 @@
-//! Requests about a name, or about what stands at one place.
+//! Requests about a name, or about what is at one place.
 
 use gen_lsp_types as lsp;
 use lsp_server::ErrorCode;

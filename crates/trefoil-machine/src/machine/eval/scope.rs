@@ -42,7 +42,7 @@ impl Scope for Bound<'_> {
 }
 
 impl Bound<'_> {
-    /// The segment that is not there when a source has nothing: the one after those that the source stands for.
+    /// The segment that is not there when a source has nothing: the one after those that the source covers.
     fn skip(&self, index: u32) -> u16 {
         let reference = self.references.iter().find(|r| r.binding.source == index);
         reference.map_or(0, |r| r.binding.skip.min((r.path.len() as u16).saturating_sub(1)))

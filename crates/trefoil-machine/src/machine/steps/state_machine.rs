@@ -13,7 +13,7 @@ use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::provenance::From;
 
-/// Where the machine of states stands.
+/// Where the state machine is.
 #[derive(Debug)]
 pub struct Running {
     entries: u32,

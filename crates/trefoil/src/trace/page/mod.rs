@@ -1,7 +1,7 @@
 //! A trace as one page of HTML: no other file, no network, no server.
 //!
 //! The page itself is made in `web/` and committed here as `page.html`, so that building Trefoil needs no npm. This module
-//! only puts a trace into it. The data is a stranger's text: it stands in the page as JSON that no text can end, and the
+//! only puts a trace into it. The data is a stranger's text: it is in the page as JSON that no text can end, and the
 //! page's policy lets nothing run but its own script, known by its hash.
 
 use serde_json::Value;
