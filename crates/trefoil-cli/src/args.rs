@@ -70,7 +70,7 @@ impl TargetArgs {
         Target::parse(&self.target)
     }
     /// What the operator's files say, and what is wrong or not trusted in them.
-    pub fn settings(&self) -> settings::Found {
+    pub fn settings(&self) -> settings::FoundSettings {
         settings::find(&self.target().path, self.no_config)
     }
     /// The options as the library takes them.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use trefoil::internals::Step;
+use trefoil::internals::CheckStep;
 
 /// A check that is done sooner needs no line.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -34,7 +34,7 @@ impl Progress {
 }
 
 impl Line {
-    fn tell(&self, step: Step) {
+    fn tell(&self, step: CheckStep) {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if now < *next {
@@ -47,11 +47,11 @@ impl Line {
     }
 }
 
-fn said(step: Step) -> String {
+fn said(step: CheckStep) -> String {
     match step {
-        Step::Looking(entries) => format!("looking for manifests: {entries} entries"),
-        Step::Reading(at, all) => format!("reading {at} of {all} files"),
-        Step::Checking(at, all) => format!("checking {at} of {all} files"),
+        CheckStep::Looking(entries) => format!("looking for manifests: {entries} entries"),
+        CheckStep::Reading(at, all) => format!("reading {at} of {all} files"),
+        CheckStep::Checking(at, all) => format!("checking {at} of {all} files"),
     }
 }
 

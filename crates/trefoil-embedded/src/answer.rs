@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 use trefoil_ir::StepId;
 
 use super::constraint::{Constraint, item, size};
-use super::decide::{Asked, Decision, Marks};
+use super::decide::{AskedChoice, Decision, Marks};
 use super::hints::Hints;
 use super::pattern;
 use super::random::{Random, hash};
@@ -76,7 +76,7 @@ impl Maker<'_> {
             .into_iter()
             .filter_map(|d| self.decisions.get(d))
             .map(|decision| {
-                Asked { decision, seed: self.seed, marks: &marks, place: &place, step: self.step }.constraints()
+                AskedChoice { decision, seed: self.seed, marks: &marks, place: &place, step: self.step }.constraints()
             })
             .collect();
         all.sort_by_key(|(weight, _)| *weight);

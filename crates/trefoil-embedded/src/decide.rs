@@ -9,7 +9,7 @@ use std::sync::Arc;
 use trefoil_ir::StepId;
 use trefoil_template::Condition;
 
-use trefoil_machine::key::{Part, parts};
+use trefoil_machine::key::{KeyPart, parts};
 
 use super::constraint::{Constraint, Side};
 use super::random::{Random, hash};
@@ -26,7 +26,7 @@ const LONGEST_RUN: u32 = 60;
 
 /// A condition, and which answers its references come from.
 #[derive(Debug, Clone)]
-pub(super) struct Question {
+pub(super) struct AskedCondition {
     pub condition: Condition,
     /// By reference.
     pub feeds: Vec<Vec<Feed>>,
@@ -40,8 +40,8 @@ pub(super) type Wanted = (usize, bool);
 pub(super) struct Decision {
     /// Names it, the same in every run.
     pub name: String,
-    pub kind: Kind,
-    pub questions: Vec<Question>,
+    pub kind: ChoiceKind,
+    pub questions: Vec<AskedCondition>,
     /// The depth of the place where it is taken.
     pub depth: Depth,
     /// The step whose passes or iterations count for it; answers from outside of it do not change with them.
@@ -50,7 +50,7 @@ pub(super) struct Decision {
 
 /// How a way is chosen.
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(super) enum ChoiceKind {
     /// Any of them, the first ones as often as their number says.
     Any(Vec<Vec<Wanted>>),
     /// One question: false in early passes, true at the latest in this one.
@@ -133,10 +133,10 @@ impl Marks {
         let mut marks = Self::default();
         for part in parts(key) {
             match part {
-                Part::Pass(n) => marks.passes.push(n),
-                Part::Item(n) => marks.items.push(n),
-                Part::Iteration(n) => marks.iterations.push(n),
-                Part::Label(_) | Part::Try(_) | Part::Own(_) => {}
+                KeyPart::Pass(n) => marks.passes.push(n),
+                KeyPart::Item(n) => marks.items.push(n),
+                KeyPart::Iteration(n) => marks.iterations.push(n),
+                KeyPart::Label(_) | KeyPart::Try(_) | KeyPart::Own(_) => {}
             }
         }
         marks
@@ -176,7 +176,7 @@ impl Weight {
 }
 
 /// A choice, asked for by one of the steps that take part.
-pub(super) struct Asked<'a> {
+pub(super) struct AskedChoice<'a> {
     pub decision: &'a Decision,
     pub seed: u64,
     /// Of the asking step's key.
@@ -186,7 +186,7 @@ pub(super) struct Asked<'a> {
     pub step: StepId,
 }
 
-impl Asked<'_> {
+impl AskedChoice<'_> {
     /// What the asking step's answer should be, all of it or nothing, and how much hangs on it.
     pub fn constraints(&self) -> (Weight, Vec<(Path, Constraint)>) {
         let Some(feed) = self.decision.feeds().find(|f| self.is_asking(f)) else {
@@ -195,27 +195,27 @@ impl Asked<'_> {
         let own = self.marks.without(feed.depth.minus(self.decision.depth));
         let inside = self.decision.scope.is_none() || feed.through.is_some();
         match &self.decision.kind {
-            Kind::Any(ways) => {
+            ChoiceKind::Any(ways) => {
                 // Choices differ between the passes and items they are made in.
                 let names = [self.decision.name.as_str(), &format!("{own:?}")];
                 let mut random = Random::new(hash(self.seed, &names));
                 let chosen = random.pick(ways).cloned().unwrap_or_default();
                 (Weight::Any, self.wanted(&chosen, random))
             }
-            Kind::Until(max) => {
+            ChoiceKind::Until(max) => {
                 let random = Random::new(hash(self.seed, &[&self.decision.name]));
                 let ends = 1 + random.clone().below((*max).clamp(1, PASSES) as usize) as u32;
                 let pass = if inside { own.passes.last().copied().unwrap_or(u32::MAX) } else { u32::MAX };
                 (Weight::of(pass >= ends), self.wanted(&[(0, pass >= ends)], random))
             }
-            Kind::State(machine, index) => {
+            ChoiceKind::State(machine, index) => {
                 let visit = if inside { own.passes.last().copied().unwrap_or(u32::MAX) } else { u32::MAX };
                 let chosen = machine.choice(self.seed, *index, visit);
                 let way = machine.states.get(*index).and_then(|s| s.ways.get(chosen));
                 let random = Random::new(hash(self.seed, &[&self.decision.name, &visit.to_string()]));
                 (Weight::Likes, way.map_or_else(Vec::new, |(wanted, _)| self.wanted(wanted, random)))
             }
-            Kind::Judge { score, confidence, max, feeds } => {
+            ChoiceKind::Judge { score, confidence, max, feeds } => {
                 let mut random = Random::new(hash(self.seed, &[&self.decision.name]));
                 let ends = 1 + random.below((*max).clamp(1, PASSES) as usize) as u32;
                 let iteration = own.iterations.last().copied().unwrap_or(u32::MAX);
@@ -258,14 +258,14 @@ impl Decision {
     /// All answers that take part.
     pub fn feeds(&self) -> impl Iterator<Item = &Feed> {
         let judged = match &self.kind {
-            Kind::Judge { feeds, .. } => feeds.as_slice(),
+            ChoiceKind::Judge { feeds, .. } => feeds.as_slice(),
             _ => &[],
         };
         self.questions.iter().flat_map(|q| &q.feeds).chain(judged).flatten()
     }
 
     /// Whether a way's conditions can all come out as it wants them.
-    pub fn possible(questions: &[Question], wanted: &[Wanted]) -> bool {
+    pub fn possible(questions: &[AskedCondition], wanted: &[Wanted]) -> bool {
         wanted.iter().all(|(index, want)| {
             questions.get(*index).is_some_and(|q| {
                 let mut solver = Solver { controlled: &|_| true, random: Random::new(0) };

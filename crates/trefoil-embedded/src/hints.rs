@@ -10,7 +10,7 @@ use trefoil_ir::{
 use trefoil_template::Origin;
 
 use super::constraint::Constraint;
-use super::decide::{Decision, Kind, Machine, MachineState, Question, Wanted};
+use super::decide::{AskedCondition, ChoiceKind, Decision, Machine, MachineState, Wanted};
 use super::schema::Checked;
 use super::trace::{Depth, Feed, Result, Tracer};
 use super::wants::{Path, Seg};
@@ -46,7 +46,7 @@ impl Knowledge {
     /// Everything about a program.
     pub fn of(program: &Program) -> Self {
         let mut reader =
-            Reader { program, tracer: Tracer::new(program), found: Self::default(), schemas: BTreeMap::new() };
+            HintReader { program, tracer: Tracer::new(program), found: Self::default(), schemas: BTreeMap::new() };
         for (flow, id) in reader.tracer.steps.clone() {
             if let Some(step) = program.step(id) {
                 reader.step(flow, id, step);
@@ -60,14 +60,14 @@ impl Knowledge {
     }
 }
 
-struct Reader<'p> {
+struct HintReader<'p> {
     program: &'p Program,
     tracer: Tracer<'p>,
     found: Knowledge,
     schemas: BTreeMap<SchemaId, Checked>,
 }
 
-impl<'p> Reader<'p> {
+impl<'p> HintReader<'p> {
     fn step(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
         let depth = self.tracer.depth(id);
         if let Some(when) = &step.when {
@@ -103,7 +103,7 @@ impl<'p> Reader<'p> {
             StepKind::Loop(it) => {
                 let question = self.question(flow, Result::Shaped(it.body), &it.until);
                 let depth = depth.plus(Depth { passes: 1, ..Depth::default() });
-                self.decide(name(id, "until"), Kind::Until(it.max), vec![question], depth, Some(id));
+                self.decide(name(id, "until"), ChoiceKind::Until(it.max), vec![question], depth, Some(id));
             }
             StepKind::ForEach(each) => {
                 let (expr, want) = match &each.items {
@@ -181,12 +181,12 @@ impl<'p> Reader<'p> {
         };
         let known = Arc::new(known);
         for (index, (step, questions)) in all.into_iter().enumerate() {
-            self.decide(name(step, "transitions"), Kind::State(known.clone(), index), questions, depth, Some(id));
+            self.decide(name(step, "transitions"), ChoiceKind::State(known.clone(), index), questions, depth, Some(id));
         }
     }
 
     /// The transitions of a state that ended well: the conditions, what each transition wants of them, where it goes.
-    fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<Question>, Vec<(Vec<Wanted>, usize)>) {
+    fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<AskedCondition>, Vec<(Vec<Wanted>, usize)>) {
         let mut questions = Vec::new();
         let mut ways: Vec<(Vec<Wanted>, usize)> = Vec::new();
         for transition in state.transitions.iter().filter(|t| t.takes != Takes::Failure) {
@@ -229,7 +229,7 @@ impl<'p> Reader<'p> {
                     for feed in feeds.iter().flatten() {
                         self.read(feed.clone());
                     }
-                    let kind = Kind::Judge {
+                    let kind = ChoiceKind::Judge {
                         score: validator.min_score.max(consensus.threshold),
                         confidence: validator.min_confidence,
                         max: attempts.max,
@@ -296,7 +296,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    fn question(&self, flow: FlowId, result: Result, cond: &Cond) -> Question {
+    fn question(&self, flow: FlowId, result: Result, cond: &Cond) -> AskedCondition {
         let feeds = cond
             .condition
             .references()
@@ -308,15 +308,29 @@ impl<'p> Reader<'p> {
                 source.map(|s| self.tracer.source(flow, result, s, &rest)).unwrap_or_default()
             })
             .collect();
-        Question { condition: cond.condition.clone(), feeds }
+        AskedCondition { condition: cond.condition.clone(), feeds }
     }
 
-    fn any(&mut self, id: StepId, what: &str, depth: Depth, questions: Vec<Question>, mut ways: Vec<Vec<Wanted>>) {
+    fn any(
+        &mut self,
+        id: StepId,
+        what: &str,
+        depth: Depth,
+        questions: Vec<AskedCondition>,
+        mut ways: Vec<Vec<Wanted>>,
+    ) {
         ways.retain(|wanted| Decision::possible(&questions, wanted));
-        self.decide(name(id, what), Kind::Any(ways), questions, depth, None);
+        self.decide(name(id, what), ChoiceKind::Any(ways), questions, depth, None);
     }
 
-    fn decide(&mut self, name: String, kind: Kind, questions: Vec<Question>, depth: Depth, scope: Option<StepId>) {
+    fn decide(
+        &mut self,
+        name: String,
+        kind: ChoiceKind,
+        questions: Vec<AskedCondition>,
+        depth: Depth,
+        scope: Option<StepId>,
+    ) {
         let mut decision = Decision { name, kind, questions, depth, scope };
         if let Some(scope) = scope {
             // What was there before the first pass does not change with the passes.

@@ -13,7 +13,7 @@ use trefoil_ir::{
 
 use super::wants::{Path, Seg};
 use trefoil_machine::Prepared;
-use trefoil_machine::key::{Part, parts, segment};
+use trefoil_machine::key::{KeyPart, parts, segment};
 
 /// Calls and slots followed one after the other.
 const LONGEST: usize = 48;
@@ -655,14 +655,14 @@ pub(super) fn place(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
     for (n, part) in parts(key).enumerate() {
         match part {
-            Part::Label(_) if n > 0 => out.push('/'),
-            Part::Pass(_) => out.push('@'),
-            Part::Item(_) => out.push('['),
-            Part::Iteration(_) => out.push('#'),
-            Part::Own(_) => out.push('~'),
-            Part::Label(_) | Part::Try(_) => {}
+            KeyPart::Label(_) if n > 0 => out.push('/'),
+            KeyPart::Pass(_) => out.push('@'),
+            KeyPart::Item(_) => out.push('['),
+            KeyPart::Iteration(_) => out.push('#'),
+            KeyPart::Own(_) => out.push('~'),
+            KeyPart::Label(_) | KeyPart::Try(_) => {}
         }
-        if let Part::Label(name) | Part::Own(name) = part {
+        if let KeyPart::Label(name) | KeyPart::Own(name) = part {
             out.push_str(name);
         }
     }

@@ -33,7 +33,7 @@ pub enum Source {
         /// What is there before any part.
         seed: Value,
         /// Laid over it, later wins.
-        parts: Vec<Part>,
+        parts: Vec<ComposedPart>,
     },
     /// A value known at load.
     Const(Value),
@@ -88,7 +88,7 @@ impl Source {
 
 /// A slot's value (or a member of it) laid at a path of a composed object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct ComposedPart {
     /// Where it goes. Empty: its members are merged into the root.
     pub at: Vec<Arc<str>>,
     /// The slot it comes from.

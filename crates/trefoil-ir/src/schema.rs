@@ -303,7 +303,7 @@ impl Cost {
     }
 
     /// Weighs every subschema.
-    fn weigh_all(&self, json: &Json, pointer: &mut String, seen: &mut Seen, found: &mut Option<Endless>) {
+    fn weigh_all(&self, json: &Json, pointer: &mut String, seen: &mut SeenSchemas, found: &mut Option<Endless>) {
         if found.is_some() {
             return;
         }
@@ -328,7 +328,7 @@ impl Cost {
     }
 
     /// Visits to one part of a value that a subschema makes. An error: without end (true: it comes back to itself).
-    fn weigh(&self, schema: &Json, seen: &mut Seen, depth: usize) -> Result<u64, bool> {
+    fn weigh(&self, schema: &Json, seen: &mut SeenSchemas, depth: usize) -> Result<u64, bool> {
         let Json::Object(all) = schema else { return Ok(1) };
         let here = std::ptr::from_ref(schema) as usize;
         match seen.get(&here) {
@@ -358,7 +358,7 @@ impl Cost {
 }
 
 /// Weights of subschemas by their address; none: being weighed.
-type Seen = HashMap<usize, Option<u64>>;
+type SeenSchemas = HashMap<usize, Option<u64>>;
 
 /// The subschemas of a keyword that look at the same part of the value.
 fn applied_here<'s>(key: &str, keyword: &'s Json) -> impl Iterator<Item = &'s Json> {

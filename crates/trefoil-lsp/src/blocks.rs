@@ -3,7 +3,7 @@
 use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
-use crate::semantic_tokens::{Kind, tokens};
+use crate::semantic_tokens::{TokenKind, tokens};
 
 /// A block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub fn blocks(analysis: &Analysis, file: FileId) -> Vec<Block> {
     let slice = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
     let (mut open, mut out): (Vec<Vec<Span>>, Vec<Block>) = (Vec::new(), Vec::new());
     let mut within = None;
-    for token in tokens(analysis, file).into_iter().filter(|t| t.kind == Kind::Keyword) {
+    for token in tokens(analysis, file).into_iter().filter(|t| t.kind == TokenKind::Keyword) {
         let word = slice(token.span);
         if !word.starts_with(['#', '/', '^']) && word != "else" {
             continue;

@@ -16,7 +16,7 @@ const TRIED: usize = 16;
 
 /// What sort of action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ActionKind {
     /// For one finding.
     Quick,
     /// For the file.
@@ -29,7 +29,7 @@ pub struct Action<'a> {
     /// What it does.
     pub title: String,
     /// What sort of action.
-    pub kind: Kind,
+    pub kind: ActionKind,
     /// The finding that it fixes.
     pub diagnostic: Option<&'a Diagnostic>,
     /// Whether it is surely what was meant.
@@ -50,7 +50,7 @@ pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>>
         if let Some(fix) = &d.fix {
             let edits = fix.edits.clone();
             let title = fix.message.clone();
-            out.push(Action { title, kind: Kind::Quick, diagnostic: Some(d), preferred: fix.safe, edits });
+            out.push(Action { title, kind: ActionKind::Quick, diagnostic: Some(d), preferred: fix.safe, edits });
         }
     }
     for d in &found {
@@ -59,7 +59,7 @@ pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>>
     let all = every(analysis, file);
     if !all.is_empty() {
         let title = "fix everything that can be fixed safely".to_owned();
-        out.push(Action { title, kind: Kind::All, diagnostic: None, preferred: false, edits: all });
+        out.push(Action { title, kind: ActionKind::All, diagnostic: None, preferred: false, edits: all });
     }
     out
 }
@@ -138,7 +138,7 @@ fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<
     let location = Location::new(file, Span::new(start, start));
     Some(Action {
         title: format!("allow `{}` here with a comment", d.rule),
-        kind: Kind::Quick,
+        kind: ActionKind::Quick,
         diagnostic: Some(d),
         preferred: false,
         edits: vec![Edit { location, text: comment }],

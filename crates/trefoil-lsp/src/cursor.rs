@@ -7,7 +7,7 @@ use crate::analysis::touches;
 
 /// One step from the root of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     /// Into the value of a key.
     Key(String),
     /// Into an item of a list.
@@ -29,7 +29,7 @@ pub enum On<'t> {
 #[derive(Debug, Clone)]
 pub struct Spot<'t> {
     /// The way there; of a key, to the mapping that it is in, and the key.
-    pub path: Vec<Step>,
+    pub path: Vec<PathStep>,
     /// The innermost collection.
     pub within: &'t Node,
     /// What is there.
@@ -51,19 +51,19 @@ pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
                 let Some((i, item)) = items.iter().enumerate().find(|(_, n)| touches(n.span, offset)) else {
                     return spot;
                 };
-                spot.path.push(Step::Item(i));
+                spot.path.push(PathStep::Item(i));
                 node = item;
             }
             Kind::Mapping(mapping) => {
                 spot.within = node;
                 if let Some(entry) = mapping.entries.iter().find(|e| touches(e.key.span, offset)) {
-                    spot.path.push(Step::Key(entry.key.value.to_string()));
+                    spot.path.push(PathStep::Key(entry.key.value.to_string()));
                     spot.on = On::Key(&entry.key);
                     return spot;
                 }
                 let found = mapping.entries.iter().find(|e| touches(e.value.span, offset) && !e.value.span.is_empty());
                 let Some(entry) = found else { return spot };
-                spot.path.push(Step::Key(entry.key.value.to_string()));
+                spot.path.push(PathStep::Key(entry.key.value.to_string()));
                 node = &entry.value;
             }
         }

@@ -8,7 +8,7 @@ use crate::{blocks, references};
 
 /// What a place does with what it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum HighlightSort {
     /// A tag of a block.
     Text,
     /// It reads it, or refers to it.
@@ -18,13 +18,13 @@ pub enum Sort {
 }
 
 /// The places, in the order of the file.
-pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, Sort)> {
+pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, HighlightSort)> {
     let block = blocks::blocks(analysis, file).into_iter().find(|b| b.words.iter().any(|w| touches(*w, offset)));
     if let Some(block) = block {
-        return block.words.into_iter().map(|word| (word, Sort::Text)).collect();
+        return block.words.into_iter().map(|word| (word, HighlightSort::Text)).collect();
     }
     let named = references::references(analysis, file, offset, true);
-    let mut out: Vec<(Span, Sort)> =
+    let mut out: Vec<(Span, HighlightSort)> =
         named.into_iter().filter(|at| at.file == file).map(|at| (at.span, sort(analysis, at))).collect();
     if out.is_empty() {
         // What no manifest declares (`env.KEY`, `item.title`) goes by its path.
@@ -32,19 +32,19 @@ pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, 
         let here = analysis.mentions_at(file, offset).into_iter().find(|m| m.template).map(|m| path(m.at.span));
         let same = analysis.mentions_in(file).filter(|m| m.template && m.to.is_none());
         let same = same.filter(|m| here == Some(path(m.at.span)));
-        out.extend(same.map(|m| (m.at.span, Sort::Read)));
+        out.extend(same.map(|m| (m.at.span, HighlightSort::Read)));
     }
-    out.sort_by_key(|(span, sort)| (*span, *sort == Sort::Read));
+    out.sort_by_key(|(span, sort)| (*span, *sort == HighlightSort::Read));
     out.dedup_by_key(|(span, _)| *span);
     out
 }
 
-fn sort(analysis: &Analysis, at: Location) -> Sort {
+fn sort(analysis: &Analysis, at: Location) -> HighlightSort {
     let writes = || {
         let mut mentions = analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| m.at == at);
         mentions.any(|m| !m.template && m.to.and_then(|to| analysis.declaration(to)).is_some_and(is_key))
     };
-    if analysis.declaration(at).is_some() || writes() { Sort::Write } else { Sort::Read }
+    if analysis.declaration(at).is_some() || writes() { HighlightSort::Write } else { HighlightSort::Read }
 }
 
 /// What is named elsewhere than in templates is written there.

@@ -8,9 +8,9 @@ use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
 use crate::analysis::{Analysis, touches};
-use crate::cursor::{On, Step, line, spot};
+use crate::cursor::{On, PathStep, line, spot};
 use crate::highlight::path_to;
-use crate::semantic_tokens::Kind;
+use crate::semantic_tokens::TokenKind;
 use crate::{completion, diagnostics, semantic_tokens, types, words};
 
 /// What is shown, and for which bytes.
@@ -106,9 +106,9 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
     let On::Value(text) = spot.on else { return None };
     let dialect = analysis.dialect(file)?.name();
     let (last, above) = spot.path.split_last()?;
-    let Step::Key(name) = last else { return None };
+    let PathStep::Key(name) = last else { return None };
     let model = match (name.as_str(), above.last()) {
-        ("name" | "provider", Some(Step::Key(key))) if key == "model" => completion::written_model(spot.within),
+        ("name" | "provider", Some(PathStep::Key(key))) if key == "model" => completion::written_model(spot.within),
         ("model", _) => spot.within.mapping().and_then(|m| completion::written_model(&m.get("model")?.value)),
         _ => None,
     };
@@ -144,7 +144,7 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
 fn word(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
     let scope = analysis.scope_at(file, offset)?;
     let mut tokens = semantic_tokens::tokens(analysis, file).into_iter();
-    let token = tokens.find(|t| t.kind != Kind::String && touches(t.span, offset) && t.span.end > offset)?;
+    let token = tokens.find(|t| t.kind != TokenKind::String && touches(t.span, offset) && t.span.end > offset)?;
     let text = analysis.text(file).get(token.span.start as usize..token.span.end as usize)?;
     let word = words::find(scope.policy, scope.condition, text)?;
     let mut text = format!("**{}**\n\n{}", word.name, word.about);
@@ -214,10 +214,10 @@ fn key(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)>
 }
 
 /// A way into a tree as schemas take it.
-pub fn segments(path: &[Step]) -> Vec<Segment> {
-    let one = |step: &Step| match step {
-        Step::Key(key) => Segment::Key(key.clone()),
-        Step::Item(at) => Segment::Item(*at),
+pub fn segments(path: &[PathStep]) -> Vec<Segment> {
+    let one = |step: &PathStep| match step {
+        PathStep::Key(key) => Segment::Key(key.clone()),
+        PathStep::Item(at) => Segment::Item(*at),
     };
     path.iter().map(one).collect()
 }

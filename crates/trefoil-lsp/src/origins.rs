@@ -8,7 +8,7 @@ use trefoil_syntax::yaml::{Entry, Mapping, Node};
 use trefoil_syntax::{FileId, Location};
 
 use crate::analysis::Analysis;
-use crate::cursor::{Step, spot};
+use crate::cursor::{PathStep, spot};
 use crate::highlight::path_to;
 
 /// Names and the keys that give them: dialect, kind of manifest where that matters, the beginning of the path, and ways from
@@ -44,7 +44,7 @@ pub fn origins(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> 
     let Some(mention) = mentions.iter().find(|m| m.template && m.to.is_none()) else { return Vec::new() };
     let (Some(root), Some(front)) = (analysis.tree(file), analysis.dialect(file)) else { return Vec::new() };
     let path: Vec<&str> = path_to(analysis.text(file), mention.at.span).split('.').collect();
-    let around = Around { analysis, file, root, above: spot(root, offset).path };
+    let around = OriginAround { analysis, file, root, above: spot(root, offset).path };
     match (front.name(), path.as_slice()) {
         ("aegis", ["state", "feedback", ..]) => around.feedback(),
         ("aegis", ["state"]) => around.own().into_iter().collect(),
@@ -58,14 +58,14 @@ pub fn origins(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> 
     }
 }
 
-struct Around<'a> {
+struct OriginAround<'a> {
     analysis: &'a Analysis,
     file: FileId,
     root: &'a Node,
-    above: Vec<Step>,
+    above: Vec<PathStep>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> OriginAround<'a> {
     fn at(&self, entry: &Entry) -> Location {
         Location::new(self.file, entry.key.content())
     }
@@ -136,14 +136,14 @@ impl<'a> Around<'a> {
         for step in &self.above {
             out.extend(node.and_then(Node::mapping).and_then(list));
             node = node.and_then(|n| match step {
-                Step::Key(key) => n.mapping()?.get(key).map(|e| &e.value),
-                Step::Item(at) => n.sequence()?.get(*at),
+                PathStep::Key(key) => n.mapping()?.get(key).map(|e| &e.value),
+                PathStep::Item(at) => n.sequence()?.get(*at),
             });
         }
         if !out.is_empty() {
             return out;
         }
-        let [Step::Key(agents), Step::Key(agent), ..] = self.above.as_slice() else { return out };
+        let [PathStep::Key(agents), PathStep::Key(agent), ..] = self.above.as_slice() else { return out };
         let own = self.entry(&[agents, agent]).map(|e| self.at(e));
         let calls = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to.is_some() && m.to == own);
         calls.filter_map(|m| list(spot(self.root, m.at.span.start).within.mapping()?)).collect()
@@ -178,12 +178,12 @@ impl<'a> Around<'a> {
 }
 
 /// The beginning of what a path leads to.
-fn spot_offset(path: &[Step], root: &Node) -> Option<u32> {
+fn spot_offset(path: &[PathStep], root: &Node) -> Option<u32> {
     let mut node = root;
     for step in path {
         let next = match step {
-            Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-            Step::Item(at) => node.sequence()?.get(*at),
+            PathStep::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+            PathStep::Item(at) => node.sequence()?.get(*at),
         };
         node = next?;
     }

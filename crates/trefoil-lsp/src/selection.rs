@@ -6,7 +6,7 @@ use trefoil_syntax::{FileId, Span};
 use crate::analysis::{Analysis, touches};
 use crate::blocks;
 use crate::cursor::line;
-use crate::semantic_tokens::{Kind as Token, tokens};
+use crate::semantic_tokens::{TokenKind as Token, tokens};
 
 /// The spans around an offset, the smallest first, each within the next. The last one is the whole file.
 pub fn selections(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Span> {

@@ -15,7 +15,7 @@ use crate::words;
 
 /// What a token is. The numbers are the places in the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// Braces and operators.
     Operator,
     /// `#if`, `else`, `and`, `true`.
@@ -34,7 +34,7 @@ pub enum Kind {
     Comment,
 }
 
-impl Kind {
+impl TokenKind {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Operator,
@@ -67,7 +67,7 @@ pub struct Token {
     /// Where.
     pub span: Span,
     /// What.
-    pub kind: Kind,
+    pub kind: TokenKind,
 }
 
 /// The tokens of a file, in order, without overlaps.
@@ -113,7 +113,7 @@ fn scalar(text: &Text, scopes: &[&Scope], policy: &Policy) -> Vec<Token> {
     tokens.into_iter().map(|(range, kind)| Token { span: text.source(range), kind }).collect()
 }
 
-type Tokens = Vec<(Range<u32>, Kind)>;
+type Tokens = Vec<(Range<u32>, TokenKind)>;
 
 /// The tokens of a template.
 fn template(text: &str, policy: &Policy) -> Tokens {
@@ -160,15 +160,15 @@ fn tag(text: &str, open: usize, policy: &Policy, out: &mut Tokens) -> usize {
     if handlebars {
         head += rest.get(2..).map_or(0, |r| r.len() - r.trim_start_matches(['{', '&', '~']).len());
     }
-    push(out, open..open + head, Kind::Operator);
+    push(out, open..open + head, TokenKind::Operator);
     let body = open + head;
     if handlebars && text.get(body..).is_some_and(|t| t.starts_with('!')) {
         let long = text.get(body..).is_some_and(|t| t.starts_with("!--"));
         let close = if long { "--}}" } else { "}}" };
         let end = text.get(body..).and_then(|t| t.find(close)).map_or(text.len(), |n| body + n + close.len() - 2);
-        push(out, body..end, Kind::Comment);
+        push(out, body..end, TokenKind::Comment);
         let after = (end + 2).min(text.len());
-        push(out, end..after, Kind::Operator);
+        push(out, end..after, TokenKind::Operator);
         return after;
     }
     let end = close(text, body);
@@ -178,7 +178,7 @@ fn tag(text: &str, open: usize, policy: &Policy, out: &mut Tokens) -> usize {
     }
     lex(text, body..inner, policy, false, out);
     let after = if text.get(end..).is_some_and(|t| t.starts_with("}}")) { end + 2 } else { end };
-    push(out, inner..after, Kind::Operator);
+    push(out, inner..after, TokenKind::Operator);
     after
 }
 
@@ -215,19 +215,19 @@ fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mu
             _ if c.is_whitespace() => c.len_utf8(),
             '"' | '\'' => {
                 let length = rest.get(1..).and_then(|r| r.find(c)).map_or(rest.len(), |n| n + 2);
-                push(out, at..at + length, Kind::String);
+                push(out, at..at + length, TokenKind::String);
                 length
             }
             '#' | '/' | '^'
                 if !literal && starts_word(rest.get(1..).unwrap_or_default()) && at_head(text, range.start, at) =>
             {
                 let length = 1 + word(rest.get(1..).unwrap_or_default());
-                push(out, at..at + length, Kind::Keyword);
+                push(out, at..at + length, TokenKind::Keyword);
                 length
             }
             '0'..='9' => {
                 let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
-                push(out, at..at + length, Kind::Number);
+                push(out, at..at + length, TokenKind::Number);
                 length
             }
             _ if starts_word(rest) => {
@@ -235,7 +235,7 @@ fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mu
                 let name = rest.get(..length).unwrap_or_default();
                 if literal {
                     if matches!(name, "true" | "false" | "null") {
-                        push(out, at..at + length, Kind::Keyword);
+                        push(out, at..at + length, TokenKind::Keyword);
                     }
                     length
                 } else {
@@ -245,7 +245,7 @@ fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mu
             _ => {
                 let length = c.len_utf8();
                 if "=!<>&|()+-*%,[]/.".contains(c) {
-                    push(out, at..at + length, Kind::Operator);
+                    push(out, at..at + length, TokenKind::Operator);
                 }
                 length
             }
@@ -267,21 +267,21 @@ fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, pytho
         let called = after.starts_with('(')
             || after.starts_with([' ', '\t']) && words::helpers(policy).iter().any(|w| w.name == first);
         let kind = if python && PYTHON.contains(&first) || WORDS.contains(&first) && first != "this" {
-            Kind::Keyword
+            TokenKind::Keyword
         } else if called || policy.filters && text.get(..at).is_some_and(|t| t.trim_end().ends_with('|')) {
-            Kind::Function
+            TokenKind::Function
         } else {
-            Kind::Variable
+            TokenKind::Variable
         };
         push(out, at..at + length, kind);
         return length;
     }
-    push(out, at..at + length, Kind::Variable);
+    push(out, at..at + length, TokenKind::Variable);
     let mut total = length;
     while let Some(rest) = text.get(at + total..end).filter(|r| joins(r)) {
-        push(out, at + total..at + total + 1, Kind::Operator);
+        push(out, at + total..at + total + 1, TokenKind::Operator);
         let next = word(rest.get(1..).unwrap_or_default()).max(1);
-        push(out, at + total + 1..at + total + 1 + next, Kind::Property);
+        push(out, at + total + 1..at + total + 1 + next, TokenKind::Property);
         total += 1 + next;
     }
     total
@@ -302,7 +302,7 @@ fn word(text: &str) -> usize {
     text.find(|c| !part(c)).unwrap_or(text.len())
 }
 
-fn push(out: &mut Tokens, range: Range<usize>, kind: Kind) {
+fn push(out: &mut Tokens, range: Range<usize>, kind: TokenKind) {
     if !range.is_empty() {
         out.push((range.start as u32..range.end as u32, kind));
     }
@@ -310,11 +310,11 @@ fn push(out: &mut Tokens, range: Range<usize>, kind: Kind) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, condition, template};
+    use super::{TokenKind, condition, template};
     use trefoil_template::Policy;
 
-    fn shown(text: &str, tokens: &[(std::ops::Range<u32>, Kind)]) -> String {
-        let one = |(range, kind): &(std::ops::Range<u32>, Kind)| {
+    fn shown(text: &str, tokens: &[(std::ops::Range<u32>, TokenKind)]) -> String {
+        let one = |(range, kind): &(std::ops::Range<u32>, TokenKind)| {
             format!("{}:{}", &text[range.start as usize..range.end as usize], &kind.name()[..2])
         };
         tokens.iter().map(one).collect::<Vec<_>>().join(" ")

@@ -49,14 +49,14 @@ fn begun<'t>(text: &'t str, offset: u32, scope: Option<&Scope>) -> Option<&'t st
 
 /// A call that is not finished.
 #[derive(Debug, PartialEq, Eq)]
-struct Call<'t> {
+struct OpenCall<'t> {
     name: &'t str,
     /// How many arguments are done.
     done: usize,
 }
 
 /// The innermost call that is open at the end of a text.
-fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<Call<'t>> {
+fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<OpenCall<'t>> {
     let mut open: Vec<usize> = Vec::new();
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -78,11 +78,11 @@ fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<Call<'t>>
     let before = text.get(..paren)?.trim_end();
     let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |n| n + 1);
     let name = before.get(start..).filter(|n| !n.is_empty())?;
-    Some(Call { name, done: commas(text.get(paren + 1..)?) })
+    Some(OpenCall { name, done: commas(text.get(paren + 1..)?) })
 }
 
 /// A word and arguments with blanks between them. The word is done where a blank follows it.
-fn spaced(text: &str) -> Option<Call<'_>> {
+fn spaced(text: &str) -> Option<OpenCall<'_>> {
     let text = text.trim_start_matches(['~', '{', '&', ' ', '\t', '\n']);
     let end = text.find(char::is_whitespace)?;
     let (name, rest) = text.split_at(end);
@@ -101,7 +101,7 @@ fn spaced(text: &str) -> Option<Call<'_>> {
         }
         inside = !blank;
     }
-    Some(Call { name, done })
+    Some(OpenCall { name, done })
 }
 
 fn commas(text: &str) -> usize {
@@ -121,11 +121,11 @@ fn commas(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Call, call};
+    use super::{OpenCall, call};
     use trefoil_template::Policy;
 
     fn open<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<(&'t str, usize)> {
-        call(text, policy, condition).map(|Call { name, done }| (name, done))
+        call(text, policy, condition).map(|OpenCall { name, done }| (name, done))
     }
 
     #[test]

@@ -7,19 +7,19 @@ use trefoil_template::policy::{Blocks, ConditionGrammar};
 
 /// A word and what it does, in Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Word {
+pub struct KnownWord {
     /// As it is written.
     pub name: &'static str,
     /// How it is used, and what that gives.
     pub about: &'static str,
 }
 
-const fn word(name: &'static str, about: &'static str) -> Word {
-    Word { name, about }
+const fn word(name: &'static str, about: &'static str) -> KnownWord {
+    KnownWord { name, about }
 }
 
 /// The helpers of templates with blocks for everything.
-const HELPERS: &[Word] = &[
+const HELPERS: &[KnownWord] = &[
     word("default", "`{{default path 'text'}}`: the value, or the text if there is no value"),
     word("json", "`{{json path}}`: the value as JSON"),
     word("length", "`{{length path}}`: the number of items, properties or characters"),
@@ -42,7 +42,7 @@ const HELPERS: &[Word] = &[
 ];
 
 /// Blocks and what belongs to them.
-const BLOCKS: &[Word] = &[
+const BLOCKS: &[KnownWord] = &[
     word("if", "`{{#if path}} ... {{/if}}`: its content, if the value exists and is not empty, zero or false"),
     word("unless", "`{{#unless path}} ... {{/unless}}`: its content, if `if` would skip it"),
     word("each", "`{{#each path}} ... {{/each}}`: its content, once for every item or property"),
@@ -56,13 +56,13 @@ const BLOCKS: &[Word] = &[
     word("@root", "the top level, where names are looked up outside all blocks"),
 ];
 
-const FILTERS: &[Word] = &[
+const FILTERS: &[KnownWord] = &[
     word("default", "`{{ path | default('text') }}`: the value, or the text if it is missing or empty"),
     word("json_or_default", "`{{ path | json_or_default('[]') }}`: the value, or the text if it is not JSON"),
 ];
 
 /// What conditions that look like Python can call and say.
-const PYTHON: &[Word] = &[
+const PYTHON: &[KnownWord] = &[
     word("len", "`len(x)`: the number of items, properties or characters"),
     word("str", "`str(x)`: the value as text"),
     word("int", "`int(x)`: the value as a whole number"),
@@ -78,12 +78,12 @@ const PYTHON: &[Word] = &[
 ];
 
 /// The helpers of a language.
-pub fn helpers(policy: &Policy) -> &'static [Word] {
+pub fn helpers(policy: &Policy) -> &'static [KnownWord] {
     if policy.blocks == Blocks::Handlebars { HELPERS } else { &[] }
 }
 
 /// The word of a name where a language has it. Braces, `#` and `/` before it are no part of it.
-pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<Word> {
+pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<KnownWord> {
     let name = name.trim_start_matches(['#', '/', '^']);
     let blocks = match policy.blocks {
         Blocks::None => &[],
@@ -97,7 +97,7 @@ pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<Word> {
 }
 
 /// How a word is used, and the bytes of its arguments there: `default path 'text'`, `len(x)`. Words that take none have none.
-pub fn usage(word: &Word) -> (String, Vec<Range<u32>>) {
+pub fn usage(word: &KnownWord) -> (String, Vec<Range<u32>>) {
     let code = word.about.split('`').nth(1).unwrap_or_default();
     let tag = code.strip_prefix("{{").and_then(|rest| rest.split("}}").next()).unwrap_or(code);
     let tag = tag.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(tag).trim();
@@ -119,7 +119,7 @@ pub fn usage(word: &Word) -> (String, Vec<Range<u32>>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCKS, FILTERS, HELPERS, PYTHON, Word, find, usage};
+    use super::{BLOCKS, FILTERS, HELPERS, KnownWord, PYTHON, find, usage};
     use trefoil_template::{Policy, Template};
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_takes_arguments_says_which() {
-        let shown = |all: &[Word], name: &str| {
+        let shown = |all: &[KnownWord], name: &str| {
             let (label, arguments) = usage(all.iter().find(|w| w.name == name).unwrap());
             let one = |r: &std::ops::Range<u32>| label[r.start as usize..r.end as usize].to_owned();
             (label.clone(), arguments.iter().map(one).collect::<Vec<_>>())

@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 
 /// Something that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundSymbol {
     /// Its name.
     pub name: String,
     /// What sort of thing.
@@ -22,14 +22,14 @@ pub struct Found {
 
 /// What has the letters of a query in its name, in their order, whatever their case; the best first. An empty query finds
 /// everything.
-pub fn find(analysis: &Analysis, query: &str) -> Vec<Found> {
+pub fn find(analysis: &Analysis, query: &str) -> Vec<FoundSymbol> {
     let query: String = query.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
     let all = analysis.facts().declarations.iter();
     let found = all.filter_map(|d| {
         let container = d.parent.and_then(|p| analysis.declaration(p)).map(|p| p.name.to_string());
-        Some(Found { rank: rank(&d.name, &query)?, name: d.name.to_string(), kind: d.kind, at: d.at, container })
+        Some(FoundSymbol { rank: rank(&d.name, &query)?, name: d.name.to_string(), kind: d.kind, at: d.at, container })
     });
-    let mut found: Vec<Found> = found.collect();
+    let mut found: Vec<FoundSymbol> = found.collect();
     found.sort_by(|a, b| (a.rank, &a.name, a.at).cmp(&(b.rank, &b.name, b.at)));
     found
 }

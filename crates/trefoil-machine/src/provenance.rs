@@ -71,7 +71,7 @@ impl Origin {
 
 /// A part of a text as the machine knows it: holes are `***`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct TextPart {
     /// Bytes.
     pub len: u32,
     /// Where it came from.
@@ -90,17 +90,17 @@ pub struct Span {
 }
 
 /// The parts of a text that no manifest has at a place.
-pub(crate) fn constant(text: &str) -> Vec<Part> {
+pub(crate) fn constant(text: &str) -> Vec<TextPart> {
     one(text.len(), Origin::of(From::Const))
 }
 
 /// How many bytes parts cover.
-pub(crate) fn covered(parts: &[Part]) -> usize {
+pub(crate) fn covered(parts: &[TextPart]) -> usize {
     parts.iter().map(|p| p.len as usize).sum()
 }
 
 /// The parts of a text that something changed on the way: what is the same at both ends keeps its origin.
-pub fn realign(parts: Vec<Part>, before: &str, after: &str) -> Vec<Part> {
+pub fn realign(parts: Vec<TextPart>, before: &str, after: &str) -> Vec<TextPart> {
     if before == after || covered(&parts) != before.len() {
         return if covered(&parts) == after.len() { parts } else { one(after.len(), Origin::of(From::Other)) };
     }
@@ -120,12 +120,12 @@ pub fn realign(parts: Vec<Part>, before: &str, after: &str) -> Vec<Part> {
     kept
 }
 
-fn one(len: usize, origin: Origin) -> Vec<Part> {
-    if len == 0 { Vec::new() } else { vec![Part { len: len as u32, origin }] }
+fn one(len: usize, origin: Origin) -> Vec<TextPart> {
+    if len == 0 { Vec::new() } else { vec![TextPart { len: len as u32, origin }] }
 }
 
 /// The parts between two places.
-fn cut(parts: &[Part], from: usize, to: usize) -> Vec<Part> {
+fn cut(parts: &[TextPart], from: usize, to: usize) -> Vec<TextPart> {
     let mut at = 0;
     let mut kept = Vec::new();
     for part in parts {
@@ -138,7 +138,7 @@ fn cut(parts: &[Part], from: usize, to: usize) -> Vec<Part> {
 }
 
 /// Parts of a text as spans in characters. What the parts do not cover is one span of unknown origin.
-pub fn spans(parts: &[Part], text: &str) -> Vec<Span> {
+pub fn spans(parts: &[TextPart], text: &str) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::with_capacity(parts.len());
     let (mut byte, mut character) = (0usize, 0u32);
     let mut add = |len: usize, origin: &Origin| {
@@ -166,12 +166,12 @@ pub fn spans(parts: &[Part], text: &str) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    fn part(len: u32, name: &str) -> Part {
-        Part { len, origin: Origin::of(From::Env(name.into())) }
+    fn part(len: u32, name: &str) -> TextPart {
+        TextPart { len, origin: Origin::of(From::Env(name.into())) }
     }
 
-    fn shown(parts: &[Part]) -> String {
-        let name = |p: &Part| match &p.origin.from {
+    fn shown(parts: &[TextPart]) -> String {
+        let name = |p: &TextPart| match &p.origin.from {
             From::Env(name) => format!("{name}{}", p.len),
             _ => format!("?{}", p.len),
         };

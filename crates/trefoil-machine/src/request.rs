@@ -6,7 +6,7 @@ use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKi
 use trefoil_template::{Question, Value};
 
 use crate::key::{ContentKey, Key};
-use crate::provenance::Part;
+use crate::provenance::TextPart;
 
 /// One attempt at an effect.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ pub struct Message {
     /// Text, or masked text until the driver has filled it.
     pub content: Value,
     /// Where each part of it came from, in a run that is watched for it; else empty. No part of what the call depends on.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TextPart>,
 }
 
 /// A model call.

@@ -22,7 +22,7 @@ pub mod vendors;
 pub use address::{Address, AddressError};
 pub use credential::Credential;
 pub use limits::Limits;
-pub use plan::{Asked, ModelOverride, ModelPlan, PlanError};
+pub use plan::{ModelOverride, ModelPlan, PlanError, PlanInput};
 pub use registry::{Availability, Elsewhere, Registry};
 pub use scripted::{ScriptError, Scripted};
 pub use vendors::{Protocol, Vendor};

@@ -163,7 +163,7 @@ impl From<Infallible> for PlanError {
 
 /// What else a decision goes by.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct PlanInput<'a> {
     /// The `--model` arguments.
     pub chosen: &'a [ModelOverride],
     /// Nobody can take placeholder answers for real ones by mistake: the output is a terminal, and this is no build server.
@@ -189,7 +189,11 @@ pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
 impl ModelPlan {
     /// What a run of this program will use, written into the program; where nothing was chosen for it, it is left alone and
     /// stays shared. Else every reason why it cannot start.
-    pub fn decide(program: &mut Arc<Program>, registry: &Registry, asked: Asked<'_>) -> Result<Self, Vec<PlanError>> {
+    pub fn decide(
+        program: &mut Arc<Program>,
+        registry: &Registry,
+        asked: PlanInput<'_>,
+    ) -> Result<Self, Vec<PlanError>> {
         let mut errors = Vec::new();
         let everything = everything(asked.chosen).map_err(|error| vec![error])?;
         for chosen in asked.chosen {

@@ -43,7 +43,7 @@ pub enum NullText {
 
 /// What the state of [`crate::state`] looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum StateNames {
     /// One object; every path starts in it.
     Root,
     /// An object of namespaces: `inputs`, `nodes`, `env`, `working`, ... (decision S4).
@@ -66,7 +66,7 @@ pub struct Policy {
     /// Conditions.
     pub conditions: ConditionGrammar,
     /// How a state is laid out for [`crate::state`].
-    pub names: Names,
+    pub names: StateNames,
     /// What its parts are called.
     pub words: &'static Words,
 }
@@ -95,8 +95,10 @@ impl Policy {
     /// The members that a state given to [`crate::state`] may have; none: any, because it is the root object.
     pub fn state_roots(&self) -> &'static [&'static str] {
         match self.names {
-            Names::Root => &[],
-            Names::Namespaces => &["inputs", "nodes", "env", "item", "index", "total", "working", "output", "_budget"],
+            StateNames::Root => &[],
+            StateNames::Namespaces => {
+                &["inputs", "nodes", "env", "item", "index", "total", "working", "output", "_budget"]
+            }
         }
     }
     /// Whether values stand in placeholders as literals too: where paths have none, a path in quotes is text.
@@ -119,7 +121,7 @@ impl Policy {
         null: NullText::Empty,
         escapes: false,
         conditions: ConditionGrammar::Braced,
-        names: Names::Root,
+        names: StateNames::Root,
         words: &Words { and: "&&", or: "||", number: None, missing: "guard it with `{{#if PATH}}`" },
     };
     /// AEGIS.
@@ -130,7 +132,7 @@ impl Policy {
         null: NullText::Empty,
         escapes: true,
         conditions: ConditionGrammar::Handlebars,
-        names: Names::Root,
+        names: StateNames::Root,
         words: &Words {
             and: "&&",
             or: "||",
@@ -146,7 +148,7 @@ impl Policy {
         null: NullText::Word,
         escapes: false,
         conditions: ConditionGrammar::Python,
-        names: Names::Namespaces,
+        names: StateNames::Namespaces,
         words: &Words {
             and: "and",
             or: "or",

@@ -5,14 +5,14 @@
 
 use crate::condition::Condition;
 use crate::error::{EvalError, Mistakes, SyntaxError};
-use crate::policy::{Names, Policy};
+use crate::policy::{Policy, StateNames};
 use crate::scope::{Binding, Found, Missing, Reference, Scope};
 use crate::template::{Provenance, Template};
 use crate::value::Value;
 
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TextKind {
     /// Text position: the result is a string.
     Template,
     /// Typed position: a lone placeholder keeps its type (decision A1).
@@ -42,15 +42,15 @@ pub enum Failure {
 }
 
 /// The result of a text against a state.
-pub fn evaluate(policy: &Policy, kind: Kind, text: &str, state: &Value) -> Result<Value, Failure> {
-    if kind == Kind::Condition {
+pub fn evaluate(policy: &Policy, kind: TextKind, text: &str, state: &Value) -> Result<Value, Failure> {
+    if kind == TextKind::Condition {
         let mut condition = Condition::parse(text, policy).map_err(|errors| load(text, errors))?;
-        let mut names = Bound::new(policy, state, true);
+        let mut names = BoundState::new(policy, state, true);
         condition.bind(|reference| names.bind(reference));
         return condition.evaluate(&names).map(Value::from).map_err(Failure::Run);
     }
     let (template, names) = bound(policy, text, state)?;
-    let result = if kind == Kind::Value { template.value(&names) } else { template.render(&names) };
+    let result = if kind == TextKind::Value { template.value(&names) } else { template.render(&names) };
     result.map_err(Failure::Run)
 }
 
@@ -85,9 +85,9 @@ pub fn position(text: &str, offset: usize) -> (u32, u32) {
     (line, column)
 }
 
-fn bound<'s>(policy: &Policy, text: &str, state: &'s Value) -> Result<(Template, Bound<'s>), Failure> {
+fn bound<'s>(policy: &Policy, text: &str, state: &'s Value) -> Result<(Template, BoundState<'s>), Failure> {
     let mut template = Template::parse(text, policy).map_err(|errors| load(text, errors))?;
-    let mut names = Bound::new(policy, state, false);
+    let mut names = BoundState::new(policy, state, false);
     let mut mistakes = Mistakes::default();
     for reference in template.references() {
         names.lint(reference, &mut mistakes);
@@ -108,20 +108,20 @@ fn load(text: &str, errors: Vec<SyntaxError>) -> Failure {
 }
 
 /// A state and the sources of one text's references in it.
-struct Bound<'s> {
+struct BoundState<'s> {
     state: &'s Value,
-    names: Names,
+    names: StateNames,
     condition: bool,
     sources: Vec<Found<'s>>,
 }
 
-impl<'s> Bound<'s> {
+impl<'s> BoundState<'s> {
     fn new(policy: &Policy, state: &'s Value, condition: bool) -> Self {
-        Bound { state, names: policy.names, condition, sources: Vec::new() }
+        BoundState { state, names: policy.names, condition, sources: Vec::new() }
     }
 
     fn bind(&mut self, reference: &Reference) -> Binding {
-        if self.names == Names::Root {
+        if self.names == StateNames::Root {
             return Binding::default();
         }
         let (found, skip) = self.resolve(reference);
@@ -192,7 +192,7 @@ impl<'s> Bound<'s> {
     /// `working.<node id>` in a template, where nothing is written under that name.
     fn lint(&self, reference: &Reference, mistakes: &mut Mistakes) {
         let [root, id, ..] = reference.path.as_slice() else { return };
-        if self.names == Names::Root || self.condition || &*root.name != "working" {
+        if self.names == StateNames::Root || self.condition || &*root.name != "working" {
             return;
         }
         let written = self.state.get("working").is_some_and(|working| working.get(&id.name).is_some());
@@ -207,9 +207,9 @@ impl<'s> Bound<'s> {
     }
 }
 
-impl Scope for Bound<'_> {
+impl Scope for BoundState<'_> {
     fn source(&self, source: u32) -> Found<'_> {
-        if self.names == Names::Root {
+        if self.names == StateNames::Root {
             return Found::Borrowed(self.state);
         }
         self.sources.get(source as usize).cloned().unwrap_or(Found::Missing(Missing::Key(0)))

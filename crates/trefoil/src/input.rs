@@ -276,7 +276,7 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
 
 /// An input that a program takes and that was not given.
 #[derive(Debug, Clone)]
-pub struct Missing {
+pub struct MissingInput {
     /// Its name.
     pub name: String,
     /// Its type, in words.
@@ -290,7 +290,7 @@ pub struct Missing {
     field: InputField,
 }
 
-impl Missing {
+impl MissingInput {
     /// What to pass for it.
     pub fn option(&self) -> String {
         if self.whole { "--input TEXT".to_owned() } else { format!("--input {}=...", self.name) }
@@ -318,7 +318,7 @@ impl Missing {
 }
 
 /// The inputs of a program that an input does not have.
-pub fn missing(program: &Program, given: Option<&Value>) -> Vec<Missing> {
+pub fn missing(program: &Program, given: Option<&Value>) -> Vec<MissingInput> {
     let Some(flow) = program.flow(program.entry) else { return Vec::new() };
     // A text is the one input that it is wrapped as.
     let text = match given {
@@ -333,14 +333,14 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<Missing> {
         (None, _) => false,
     };
     let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
-    let mut all: Vec<Missing> = fields.map(wanted).collect();
+    let mut all: Vec<MissingInput> = fields.map(wanted).collect();
     // A text that is not declared is missed where something reads it.
     let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
     all.extend(text.filter(|key| reads_member(program, flow, key)).map(|key| undeclared_text(flow, key)));
     let intake = &flow.intake;
     let plain = intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none() && !intake.closed;
     if plain && given.is_none() && reads_all(program, flow) {
-        all.push(Missing { whole: true, ..undeclared_text(flow, &Arc::from("input")) });
+        all.push(MissingInput { whole: true, ..undeclared_text(flow, &Arc::from("input")) });
     }
     all
 }
@@ -383,13 +383,13 @@ fn reads_member(program: &Program, flow: &Flow, key: &str) -> bool {
 }
 
 /// The text that a flow takes without declaring it.
-fn undeclared_text(flow: &Flow, key: &Arc<str>) -> Missing {
+fn undeclared_text(flow: &Flow, key: &Arc<str>) -> MissingInput {
     let schema: Value = [(Arc::from("type"), Value::from("string"))].into_iter().collect();
     let (default, usual, origin) = (None, None, flow.origin);
     wanted(&InputField { name: key.clone(), schema, default, usual, nullable: true, optional: false, origin })
 }
 
-fn wanted(field: &InputField) -> Missing {
+fn wanted(field: &InputField) -> MissingInput {
     let schema = field.schema.to_json();
     let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     let kind = match schema.get("type") {
@@ -403,7 +403,7 @@ fn wanted(field: &InputField) -> Missing {
         .get("enum")
         .and_then(|e| e.as_array())
         .map(|all| all.iter().filter(|c| !c.is_null()).map(word).collect());
-    Missing {
+    MissingInput {
         name: field.name.to_string(),
         kind,
         description: schema.get("description").and_then(|d| d.as_str()).map(str::to_owned),

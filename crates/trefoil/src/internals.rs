@@ -4,7 +4,8 @@
 pub use crate::data::data;
 pub use crate::fix::{Fixed, fix, preview};
 pub use crate::load::{
-    Cache, Checks, LoadOptions, Loaded, Progress, Read, Report, Step, Target, check, check_and_keep, load, rules,
+    Cache, CheckStep, Checks, LoadOptions, Loaded, Progress, ReadTrees, Report, Target, check, check_and_keep, load,
+    rules,
 };
 
 macro_rules! modules {

@@ -9,7 +9,7 @@ use trefoil_ir::{OnTimeout, Program, StepKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
-use crate::answers::{Meant, Question, Rehearsal, answers, meant, questions};
+use crate::answers::{HumanQuestion, Meant, Rehearsal, answers, meant, questions};
 
 use crate::describe::feature;
 
@@ -139,7 +139,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// An answer that its question is known not to take: nobody pays for what comes before the question.
-fn wrong(program: &Program, question: &Question<'_>, name: &str, value: &str) -> Option<Diagnostic> {
+fn wrong(program: &Program, question: &HumanQuestion<'_>, name: &str, value: &str) -> Option<Diagnostic> {
     let rehearsal = Rehearsal::of(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
     let message = match value {
         "" => format!("`--answer {name}=` is empty, but `{name}` needs one of its answers"),

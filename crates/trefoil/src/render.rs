@@ -7,18 +7,18 @@
 use serde_json::{Map, Value as Json, json};
 use trefoil_front::{FrontEnd, front_end};
 use trefoil_syntax::{Diagnostic, FileId, Files, Location, SourceFile, Span};
-use trefoil_template::state::{self, Failure, Kind, Traced};
+use trefoil_template::state::{self, Failure, TextKind, Traced};
 use trefoil_template::{EvalError, Object, Value};
 
 use crate::data::json as unique_json;
 
 /// A text, a state, and how to read the one against the other.
 #[derive(Clone)]
-pub struct Question {
+pub struct RenderQuestion {
     /// Whose rules.
     pub dialect: &'static dyn FrontEnd,
     /// What the text is.
-    pub kind: Kind,
+    pub kind: TextKind,
     /// The text.
     pub text: String,
     /// The state: in agntz and AEGIS the root object; in SirenSpec an object of any of `inputs`, `nodes`, `env`, `item`,
@@ -29,7 +29,7 @@ pub struct Question {
 /// What test cases have besides a question, and an answer does not depend on.
 const TESTS: &[&str] = &["id", "expect", "error", "load_error"];
 
-impl Question {
+impl RenderQuestion {
     /// A question from its JSON; else what is wrong with it.
     pub fn from_json(json: Json) -> Result<Self, String> {
         let Json::Object(mut fields) = json else { return Err("a question must be an object".to_owned()) };
@@ -41,9 +41,9 @@ impl Question {
         let (name, kind, body) = (text("dialect")?, text("kind")?, text("text")?);
         let dialect = front_end(&name).ok_or_else(|| format!("unknown dialect `{name}`"))?;
         let kind = match &*kind {
-            "template" => Kind::Template,
-            "value" => Kind::Value,
-            "condition" => Kind::Condition,
+            "template" => TextKind::Template,
+            "value" => TextKind::Value,
+            "condition" => TextKind::Condition,
             other => return Err(format!("`kind` must be `template`, `value` or `condition`, not `{other}`")),
         };
         let state = match fields.remove("state") {
@@ -106,7 +106,7 @@ pub fn answer_line(line: &str) -> Json {
     let question = if line.trim().is_empty() {
         Err("this line is empty".to_owned())
     } else {
-        unique_json(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(Question::from_json)
+        unique_json(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(RenderQuestion::from_json)
     };
     let question = match question {
         Ok(question) => question,

@@ -1,7 +1,7 @@
 //! Text to condition to truth, for each policy.
 
 use trefoil_template::policy::ConditionGrammar;
-use trefoil_template::state::{self, Kind};
+use trefoil_template::state::{self, TextKind};
 use trefoil_template::{Condition, EvalError, Policy, Value};
 
 use crate::text::{World, aegis, agntz, check_mistakes, check_references, mark, sirenspec};
@@ -53,7 +53,7 @@ fn run(bytes: &[u8], policy: &'static Policy) {
         };
         assert!(matches!(truth, Ok(_) | Err(EvalError::Limit(_))), "{text:?} is {truth:?}");
         assert_eq!(truth, bound.evaluate(&world), "evaluated twice");
-        let alone = state::evaluate(policy, Kind::Condition, text, world.state());
+        let alone = state::evaluate(policy, TextKind::Condition, text, world.state());
         assert!(alone.as_ref().map_or(true, |v| matches!(v, Value::Bool(_))), "{alone:?}");
         truths.push((truth, mark(&format!("{alone:?}"))));
     }

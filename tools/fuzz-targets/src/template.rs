@@ -1,6 +1,6 @@
 //! Text to template to text, for each policy.
 
-use trefoil_template::state::{self, Kind};
+use trefoil_template::state::{self, TextKind};
 use trefoil_template::{EvalError, Policy, Template, Value};
 
 use crate::text::{World, aegis, agntz, check_mistakes, check_references, fill, inside, mark, sirenspec};
@@ -49,7 +49,7 @@ fn run(bytes: &[u8], policy: &'static Policy) {
         bound.bind(|reference| world.bind(reference));
         let rendered = every_way(text, &bound, &world);
         let typed = settle(&world, || bound.value(&world));
-        let alone = state::evaluate(policy, Kind::Template, text, world.state()).map_err(|e| format!("{e:?}"));
+        let alone = state::evaluate(policy, TextKind::Template, text, world.state()).map_err(|e| format!("{e:?}"));
         assert!(alone.as_ref().map_or(true, |value| matches!(value, Value::Str(_) | Value::Masked(_))), "not text");
         shown.push([show(rendered), show(typed), mark(&format!("{alone:?}"))]);
     }

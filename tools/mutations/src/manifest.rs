@@ -115,7 +115,7 @@ impl Manifest {
         self.places.iter().filter(move |p| &*p.entry.key.value == key)
     }
     /// Whether a manifest speaks of a key of the format at this place, not of a name of its own.
-    pub fn is_format_key(&self, place: &Place) -> Option<trefoil::internals::schema::Key> {
+    pub fn is_format_key(&self, place: &Place) -> Option<trefoil::internals::schema::SchemaKey> {
         let keys = trefoil::internals::schema::keys_at(self.dialect, &self.root, &place.path);
         keys.into_iter().find(|k| k.name == *place.entry.key.value)
     }

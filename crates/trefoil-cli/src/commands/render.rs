@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use trefoil::internals::door;
-use trefoil::internals::render::{Question, answer_line, bad_question};
-use trefoil_template::state::{Failure, Kind, Traced};
+use trefoil::internals::render::{RenderQuestion, answer_line, bad_question};
+use trefoil_template::state::{Failure, TextKind, Traced};
 use trefoil_template::{Object, Value};
 
 use crate::args::{Dialect, dialect};
@@ -56,17 +56,17 @@ pub fn run(args: &Render) -> u8 {
         return exit::NOT_STARTED;
     }
     let kind = match (args.condition, args.value) {
-        (true, _) => Kind::Condition,
-        (_, true) => Kind::Value,
-        _ => Kind::Template,
+        (true, _) => TextKind::Condition,
+        (_, true) => TextKind::Value,
+        _ => TextKind::Template,
     };
-    let question = Question { dialect: dialect.0, kind, text, state };
+    let question = RenderQuestion { dialect: dialect.0, kind, text, state };
     let answer = if args.provenance {
         question.trace().map(|traced| marked(&question.text, &traced))
     } else {
         question
             .answer()
-            .map(|v| if kind == Kind::Template { v.to_text().to_string() } else { v.to_json().to_string() })
+            .map(|v| if kind == TextKind::Template { v.to_text().to_string() } else { v.to_json().to_string() })
     };
     match answer {
         Ok(text) if args.provenance => output::result(&format!("{text}\n")),

@@ -18,7 +18,7 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::{ModelArgs, unasked};
-use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, ask, input, next, report, result};
+use crate::run::{Jsonl, Recording, Shown, SignalStop, Terminal, ask, input, next, report, result};
 use crate::{exit, output, overwrite};
 
 /// Run a workflow or an agent
@@ -181,7 +181,8 @@ fn start(args: &Run) -> Result<u8, u8> {
         let _inside = runtime.enter();
         ready.start(&input).map_err(|error| did_not_start(&error))?
     };
-    let stop = Stop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
+    let stop =
+        SignalStop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
     let outcome = runtime.block_on(started.outcome());
     runtime.shutdown_background();
     // First of all: what is shown may have to wait for a reader.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::trace::{Look, Missing, read, step, tree};
+use crate::trace::{MissingStep, TraceLook, read, step, tree};
 use crate::{exit, output, overwrite};
 
 /// Show a recorded trace: all steps of the run, or one step in detail
@@ -53,12 +53,12 @@ pub fn run(args: &Trace) -> u8 {
             }
         };
     }
-    let look = Look { color: output::colored_result(), width: output::width() };
+    let look = TraceLook { color: output::colored_result(), width: output::width() };
     match &args.step {
         None => output::result(&tree(&trace, look)),
         Some(name) => match step(&trace, name, look) {
             Ok(text) => output::result(&text),
-            Err(Missing { message, help }) => {
+            Err(MissingStep { message, help }) => {
                 output::refuse(&message, help.as_deref());
                 exit::NOT_STARTED
             }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, Write as _};
 
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::INPUT;
-use trefoil::internals::input::{self, Missing};
+use trefoil::internals::input::{self, MissingInput};
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
@@ -16,7 +16,7 @@ use crate::{exit, output};
 pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet: bool) -> Result<Option<Value>, u8> {
     let missing = input::missing(&loaded.program, given.as_ref());
     if !interactive {
-        let needed: Vec<&Missing> = missing.iter().filter(|one| !one.may_be_empty()).collect();
+        let needed: Vec<&MissingInput> = missing.iter().filter(|one| !one.may_be_empty()).collect();
         if let Some(first) = needed.first() {
             return Err(refuse(loaded, first, &needed));
         }
@@ -32,7 +32,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
     let mut given = given;
     for (at, one) in missing.iter().enumerate() {
         let Some(answer) = ask(one) else {
-            let left: Vec<&Missing> = missing.iter().skip(at).filter(|one| !one.may_be_empty()).collect();
+            let left: Vec<&MissingInput> = missing.iter().skip(at).filter(|one| !one.may_be_empty()).collect();
             let left = if left.is_empty() { vec![one] } else { left };
             let _ = writeln!(anstream::stderr());
             let message = format!("the run did not start: {} missing", names(&left));
@@ -47,7 +47,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
 }
 
 /// Says which inputs a run needs and was not given.
-fn refuse(loaded: &Loaded, first: &Missing, needed: &[&Missing]) -> u8 {
+fn refuse(loaded: &Loaded, first: &MissingInput, needed: &[&MissingInput]) -> u8 {
     let message = format!("{} required and not set", names(needed));
     let found = Diagnostic::error(INPUT, first.declared(), message).help(format!("pass {}", options(needed)));
     output::say(output::diagnostics(&[found], &loaded.files).trim_end());
@@ -55,7 +55,7 @@ fn refuse(loaded: &Loaded, first: &Missing, needed: &[&Missing]) -> u8 {
 }
 
 /// the input `topic` is, the inputs `topic` and `tone` are
-fn names(all: &[&Missing]) -> String {
+fn names(all: &[&MissingInput]) -> String {
     let quoted: Vec<String> = all.iter().map(|one| format!("`{}`", safe(&one.name))).collect();
     match quoted.as_slice() {
         [one] => format!("the input {one} is"),
@@ -63,13 +63,13 @@ fn names(all: &[&Missing]) -> String {
     }
 }
 
-fn options(all: &[&Missing]) -> String {
+fn options(all: &[&MissingInput]) -> String {
     let each: Vec<String> = all.iter().map(|one| safe(&one.option()).into_owned()).collect();
     format!("`{}`", each.join(" "))
 }
 
 /// Asks until the answer fits. Nothing typed leaves an input empty that may be.
-fn ask(one: &Missing) -> Option<Option<Value>> {
+fn ask(one: &MissingInput) -> Option<Option<Value>> {
     let bold = anstyle::Style::new().bold();
     let mut err = anstream::stderr();
     let about = one.description.as_deref().map(|d| format!("  {}", line(d))).unwrap_or_default();

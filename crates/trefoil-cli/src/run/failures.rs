@@ -4,8 +4,8 @@ use anstyle::{AnsiColor, Style};
 use trefoil_runtime::RunError;
 use trefoil_syntax::{Files, Location};
 
-use super::look::{Look, dim};
-use super::progress::{Node, Progress, State};
+use super::look::{LineLook, dim};
+use super::progress::{Progress, ProgressNode, StepState};
 use super::words::{cut, safe, wrap};
 
 /// Items that are named of those that failed in the same way.
@@ -14,7 +14,7 @@ const NAMED: usize = 12;
 const NAME: usize = 40;
 
 /// Items that failed in the same way.
-struct Group<'p> {
+struct FailureGroup<'p> {
     /// The fan-out.
     title: &'p str,
     error: &'p RunError,
@@ -22,34 +22,34 @@ struct Group<'p> {
 }
 
 /// The lines. What the run itself failed with is said elsewhere.
-pub fn list(progress: &Progress, files: &Files, run: Option<&RunError>, columns: usize, look: Look) -> Vec<String> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+pub fn list(progress: &Progress, files: &Files, run: Option<&RunError>, columns: usize, look: LineLook) -> Vec<String> {
+    let mut groups: Vec<FailureGroup<'_>> = Vec::new();
     for node in &progress.nodes {
         let Some((title, error)) = failed(progress, node) else { continue };
         if run.is_some_and(|run| run.code == error.code && run.message == error.message) {
             continue;
         }
-        let same = |group: &&mut Group<'_>| {
+        let same = |group: &&mut FailureGroup<'_>| {
             let known = group.error;
             group.title == title
                 && (&known.code, &known.message, known.location) == (&error.code, &error.message, error.location)
         };
         match groups.iter_mut().find(same) {
             Some(group) => group.items.push(&node.label),
-            None => groups.push(Group { title, error, items: vec![&node.label] }),
+            None => groups.push(FailureGroup { title, error, items: vec![&node.label] }),
         }
     }
     groups.iter().flat_map(|group| lines(group, files, columns, look)).collect()
 }
 
-fn failed<'p>(progress: &'p Progress, node: &'p Node) -> Option<(&'p str, &'p RunError)> {
+fn failed<'p>(progress: &'p Progress, node: &'p ProgressNode) -> Option<(&'p str, &'p RunError)> {
     let around = progress.nodes.get(node.parent?)?;
-    let error = node.error.as_ref().filter(|_| node.item && node.state == State::Failed)?;
+    let error = node.error.as_ref().filter(|_| node.item && node.state == StepState::Failed)?;
     Some((&around.title, error))
 }
 
-fn lines(group: &Group<'_>, files: &Files, columns: usize, look: Look) -> Vec<String> {
-    let (symbol, red) = look.symbol(&State::Failed, 0);
+fn lines(group: &FailureGroup<'_>, files: &Files, columns: usize, look: LineLook) -> Vec<String> {
+    let (symbol, red) = look.symbol(&StepState::Failed, 0);
     let mut names: Vec<String> = group.items.iter().take(NAMED).map(|name| cut(name, NAME, look.rest())).collect();
     let more = group.items.len().saturating_sub(names.len());
     if more > 0 {

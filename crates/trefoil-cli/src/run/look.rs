@@ -3,12 +3,12 @@
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::progress::State;
+use super::progress::StepState;
 use super::words::cut;
 
 /// How lines look.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Look {
+pub struct LineLook {
     /// With colours.
     pub color: bool,
     /// With ASCII alone.
@@ -18,7 +18,7 @@ pub struct Look {
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const TURNING: [&str; 4] = ["|", "/", "-", "\\"];
 
-impl Look {
+impl LineLook {
     /// What this process's locale and stderr allow.
     pub fn of_terminal() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
@@ -26,21 +26,21 @@ impl Look {
         Self { color: crate::output::colored(), ascii: locale.is_some_and(|l| !knows_unicode(&l)) }
     }
     /// A step's symbol and its style.
-    pub fn symbol(self, state: &State, frame: usize) -> (&'static str, Style) {
+    pub fn symbol(self, state: &StepState, frame: usize) -> (&'static str, Style) {
         let (unicode, ascii, color) = match state {
-            State::Running => {
+            StepState::Running => {
                 let turning = TURNING.get(frame % TURNING.len()).copied().unwrap_or("*");
                 let spinner = SPINNER.get(frame % SPINNER.len()).copied().unwrap_or("·");
                 (spinner, turning, AnsiColor::Cyan)
             }
-            State::Waiting => ("↻", "~", AnsiColor::Yellow),
-            State::Asking => ("?", "?", AnsiColor::Yellow),
-            State::Done => ("✓", "+", AnsiColor::Green),
-            State::Partly => ("!", "!", AnsiColor::Yellow),
-            State::Failed => ("✗", "x", AnsiColor::Red),
-            State::Cancelled => ("⊘", "o", AnsiColor::Yellow),
-            State::Skipped => return (if self.ascii { "-" } else { "–" }, dim()),
-            State::Expected => return (if self.ascii { "." } else { "·" }, dim()),
+            StepState::Waiting => ("↻", "~", AnsiColor::Yellow),
+            StepState::Asking => ("?", "?", AnsiColor::Yellow),
+            StepState::Done => ("✓", "+", AnsiColor::Green),
+            StepState::Partly => ("!", "!", AnsiColor::Yellow),
+            StepState::Failed => ("✗", "x", AnsiColor::Red),
+            StepState::Cancelled => ("⊘", "o", AnsiColor::Yellow),
+            StepState::Skipped => return (if self.ascii { "-" } else { "–" }, dim()),
+            StepState::Expected => return (if self.ascii { "." } else { "·" }, dim()),
         };
         (if self.ascii { ascii } else { unicode }, Style::new().fg_color(Some(color.into())))
     }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn lines_fit_whatever_is_in_them() {
-        let wide = Look::default().fit(&[(dim(), "日本語日本語"), (dim(), "abc")], 10);
+        let wide = LineLook::default().fit(&[(dim(), "日本語日本語"), (dim(), "abc")], 10);
         assert!(wide.width() <= 9, "{wide}");
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn a_locale_without_unicode_gets_ascii() {
         assert!(!knows_unicode("C") && !knows_unicode("POSIX") && !knows_unicode("de_DE.ISO-8859-1"));
         assert!(knows_unicode("C.UTF-8") && knows_unicode("en_US.utf8"));
-        let look = Look { ascii: true, ..Look::default() };
+        let look = LineLook { ascii: true, ..LineLook::default() };
         let line = look.fit(&[(dim(), "├─ "), (dim(), "✓ naïve…")], 40);
         assert_eq!(line, "|- + na?ve...");
     }

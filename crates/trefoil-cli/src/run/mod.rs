@@ -24,5 +24,5 @@ pub use jsonl::Jsonl;
 pub use person::Terminal;
 pub use recording::Recording;
 pub use shown::Shown;
-pub use stop::Stop;
+pub use stop::SignalStop;
 pub use words::{cut, preview, time};

@@ -2,12 +2,12 @@
 
 use trefoil_runtime::{Event, EventKind};
 
-use super::look::Look;
-use super::progress::{Node, Progress, State};
+use super::look::LineLook;
+use super::progress::{Progress, ProgressNode, StepState};
 use super::words::{grouped, line, safe, time};
 
 /// The line for an event, if it deserves one.
-pub fn plain(event: &Event, node: Option<&Node>, progress: &Progress, look: Look) -> Option<String> {
+pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, look: LineLook) -> Option<String> {
     let at = time(event.at_ms);
     let name = node.map_or("", |n| n.title.as_str());
     let line = match &event.kind {
@@ -35,15 +35,15 @@ pub fn plain(event: &Event, node: Option<&Node>, progress: &Progress, look: Look
     Some(look.letters(&format!("{at:>9}  {line}")))
 }
 
-fn ended(node: &Node, now: u64) -> String {
+fn ended(node: &ProgressNode, now: u64) -> String {
     let (name, text) = (&node.title, &node.text);
     let took = time(node.ended_ms.unwrap_or(now).saturating_sub(node.started_ms));
     let tries = if node.tries > 1 { format!(", {} tries", node.tries) } else { String::new() };
     match node.state {
-        State::Failed => format!("✗ {name}  {took}{tries}  {text}"),
-        State::Cancelled => format!("⊘ {name}  {took}{tries}  {text}"),
-        State::Skipped => format!("– {name}  skipped: {text}"),
-        State::Partly => {
+        StepState::Failed => format!("✗ {name}  {took}{tries}  {text}"),
+        StepState::Cancelled => format!("⊘ {name}  {took}{tries}  {text}"),
+        StepState::Skipped => format!("– {name}  skipped: {text}"),
+        StepState::Partly => {
             let failed = node.items.map(|i| format!("  {} of {} failed", i.failed, i.total));
             format!("! {name}  {took}{tries}{}", failed.unwrap_or_else(|| format!("  {text}")))
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use trefoil::internals::trace::outer;
-use trefoil_machine::key::{Part, parts};
+use trefoil_machine::key::{KeyPart, parts};
 use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use super::words::{line, preview, safe};
@@ -15,7 +15,7 @@ const TAIL: usize = 400;
 #[derive(Default)]
 pub struct Progress {
     /// In the order in which they began.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ProgressNode>,
     /// Those that are in no other.
     pub roots: Vec<usize>,
     /// Names of steps that may still come, outermost ones only.
@@ -33,7 +33,7 @@ pub struct Progress {
 
 /// What state a step is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum StepState {
     /// Its turn has not come.
     Expected,
     /// At work.
@@ -66,7 +66,7 @@ pub struct Items {
 }
 
 /// A step, or an item of a fan-out.
-pub struct Node {
+pub struct ProgressNode {
     /// Its key.
     pub key: String,
     /// What the tree calls it, within the step around it.
@@ -74,7 +74,7 @@ pub struct Node {
     /// What a line by itself calls it.
     pub title: String,
     /// How it is.
-    pub state: State,
+    pub state: StepState,
     /// Who answers it.
     pub model: Option<String>,
     /// Milliseconds since the run began.
@@ -111,10 +111,10 @@ pub struct Node {
     pub children: Vec<usize>,
 }
 
-impl Node {
-    fn end(&mut self, state: State, at: u64, text: String) {
+impl ProgressNode {
+    fn end(&mut self, state: StepState, at: u64, text: String) {
         // The try that it waited for never began.
-        if self.state == State::Waiting {
+        if self.state == StepState::Waiting {
             self.tries = self.tries.saturating_sub(1);
         }
         (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
@@ -122,7 +122,7 @@ impl Node {
     }
     /// The next try has begun.
     fn resume(&mut self) {
-        (self.state, self.retry_ms, self.ended_ms, self.told) = (State::Running, None, None, false);
+        (self.state, self.retry_ms, self.ended_ms, self.told) = (StepState::Running, None, None, false);
         self.text.clear();
     }
 }
@@ -139,12 +139,12 @@ impl Progress {
             EventKind::StepStarted { label, .. } => Some(self.begin(event, &safe(label))),
             EventKind::StepSkipped { label, reason } => {
                 let index = self.begin(event, &safe(label));
-                self.change(index, |node| node.end(State::Skipped, at, line(reason)))
+                self.change(index, |node| node.end(StepState::Skipped, at, line(reason)))
             }
             EventKind::StepFinished { output, items } => {
                 let index = self.inner(event)?;
                 let failed = items.filter(|items| items.failed > 0);
-                let state = if failed.is_some() { State::Partly } else { State::Done };
+                let state = if failed.is_some() { StepState::Partly } else { StepState::Done };
                 let told = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
                 self.close(index);
                 self.change(index, |node| node.end(state, at, told + &preview(output)))
@@ -154,10 +154,10 @@ impl Progress {
                 self.close(index);
                 let (state, then) = match *handled_as {
                     "cancel" => {
-                        return self.change(index, |node| node.end(State::Cancelled, at, "cancelled".to_owned()));
+                        return self.change(index, |node| node.end(StepState::Cancelled, at, "cancelled".to_owned()));
                     }
-                    "fail" => (State::Failed, String::new()),
-                    other => (State::Failed, format!(" ({other})")),
+                    "fail" => (StepState::Failed, String::new()),
+                    other => (StepState::Failed, format!(" ({other})")),
                 };
                 self.change(index, |node| {
                     node.end(state, at, line(&format!("{}: {}{then}", error.code, error.message)));
@@ -185,10 +185,10 @@ impl Progress {
                 self.close(index);
                 self.change(index, |node| match error {
                     Some(error) => {
-                        node.end(State::Failed, at, line(&format!("{}: {}", error.code, error.message)));
+                        node.end(StepState::Failed, at, line(&format!("{}: {}", error.code, error.message)));
                         node.error = Some(error.clone());
                     }
-                    None => node.end(State::Done, at, node.answer.clone()),
+                    None => node.end(StepState::Done, at, node.answer.clone()),
                 })
             }
             EventKind::ModelStarted { agent, model, again, .. } => {
@@ -205,7 +205,7 @@ impl Progress {
             }
             EventKind::EffectStarted { effect: "tool" | "command", .. } => {
                 let index = self.inner(event)?;
-                self.change(index, Node::resume)
+                self.change(index, ProgressNode::resume)
             }
             EventKind::TextDelta { text, provisional } => {
                 let index = self.inner(event)?;
@@ -225,7 +225,7 @@ impl Progress {
                     node.usage.add(*usage);
                     node.answer = preview(answer);
                     if node.alone {
-                        node.end(State::Done, at, node.answer.clone());
+                        node.end(StepState::Done, at, node.answer.clone());
                     }
                 })
             }
@@ -240,7 +240,7 @@ impl Progress {
                 let node = self.nodes.get(index).filter(|node| node.alone || node.item)?;
                 let index = node.children.is_empty().then_some(index)?;
                 let text = line(&format!("{}: {}", error.code, error.message));
-                self.change(index, |node| node.end(State::Failed, at, text))
+                self.change(index, |node| node.end(StepState::Failed, at, text))
             }
             EventKind::ModelStopped { usage } => {
                 self.usage.add(*usage);
@@ -250,7 +250,7 @@ impl Progress {
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
-                    (node.state, node.tries, node.ended_ms, node.told) = (State::Waiting, *attempt, None, false);
+                    (node.state, node.tries, node.ended_ms, node.told) = (StepState::Waiting, *attempt, None, false);
                     node.retry_ms = Some(at.saturating_add(*delay_ms));
                     node.text = line(&error.to_string());
                 })
@@ -263,7 +263,7 @@ impl Progress {
                 let index = self.inner(event)?;
                 // What it asks is said where it asks.
                 self.change(index, |node| {
-                    (node.state, node.asked) = (State::Asking, true);
+                    (node.state, node.asked) = (StepState::Asking, true);
                     node.text.clear();
                 })
             }
@@ -275,7 +275,7 @@ impl Progress {
     pub fn stop(&mut self, went_well: bool) {
         let now = self.at_ms;
         for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none()) {
-            node.end(State::Cancelled, now, "stopped".to_owned());
+            node.end(StepState::Cancelled, now, "stopped".to_owned());
         }
         if went_well {
             self.expected.clear();
@@ -287,13 +287,15 @@ impl Progress {
         ended.map(|node| node.told = true).count() > 0
     }
     /// The one step of an item, if it has no more than that: they are shown as one.
-    pub fn only(&self, node: &Node) -> Option<&Node> {
+    pub fn only(&self, node: &ProgressNode) -> Option<&ProgressNode> {
         let [child] = node.children.as_slice() else { return None };
-        self.nodes.get(*child).filter(|child| node.item && child.children.is_empty() && child.state != State::Skipped)
+        self.nodes
+            .get(*child)
+            .filter(|child| node.item && child.children.is_empty() && child.state != StepState::Skipped)
     }
     /// Fan-outs some of whose items failed: `grade: 10 of 20 failed`.
     pub fn partly_failed(&self) -> Vec<String> {
-        let told = |node: &Node| {
+        let told = |node: &ProgressNode| {
             let items = node.items.filter(|items| items.failed > 0)?;
             Some(format!("{}: {} of {} failed", node.title, items.failed, items.total))
         };
@@ -321,11 +323,11 @@ impl Progress {
             let Some(node) = self.nodes.get_mut(index) else { continue };
             if node.ended_ms.is_none() {
                 open.extend(&node.children);
-                node.end(State::Cancelled, now, "cancelled".to_owned());
+                node.end(StepState::Cancelled, now, "cancelled".to_owned());
             }
         }
     }
-    fn change(&mut self, index: usize, change: impl FnOnce(&mut Node)) -> Option<usize> {
+    fn change(&mut self, index: usize, change: impl FnOnce(&mut ProgressNode)) -> Option<usize> {
         self.nodes.get_mut(index).map(change)?;
         Some(index)
     }
@@ -344,17 +346,17 @@ impl Progress {
         // Something in it is at work: a try that it waited for has begun.
         let mut around = parent;
         while let Some(node) = around.and_then(|index| self.nodes.get_mut(index)) {
-            if node.state == State::Waiting {
+            if node.state == StepState::Waiting {
                 node.resume();
             }
             around = node.parent;
         }
         let index = self.nodes.len();
-        self.nodes.push(Node {
+        self.nodes.push(ProgressNode {
             key: key.to_owned(),
             label: format!("{label}{marks}"),
             title,
-            state: State::Running,
+            state: StepState::Running,
             model: None,
             started_ms: event.at_ms,
             ended_ms: None,
@@ -392,11 +394,11 @@ impl Progress {
 fn marks(below: &str) -> String {
     let said: Vec<String> = parts(below)
         .filter_map(|part| match part {
-            Part::Pass(n @ 2..) => Some(format!("pass {n}")),
-            Part::Item(n) => Some(format!("item {}", u64::from(n) + 1)),
-            Part::Iteration(n @ 2..) => Some(format!("attempt {n}")),
-            Part::Try(n) => Some(format!("try {n}")),
-            Part::Label(_) | Part::Pass(_) | Part::Iteration(_) | Part::Own(_) => None,
+            KeyPart::Pass(n @ 2..) => Some(format!("pass {n}")),
+            KeyPart::Item(n) => Some(format!("item {}", u64::from(n) + 1)),
+            KeyPart::Iteration(n @ 2..) => Some(format!("attempt {n}")),
+            KeyPart::Try(n) => Some(format!("try {n}")),
+            KeyPart::Label(_) | KeyPart::Pass(_) | KeyPart::Iteration(_) | KeyPart::Own(_) => None,
         })
         .collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }

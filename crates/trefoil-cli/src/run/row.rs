@@ -3,13 +3,13 @@
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::look::{Look, dim};
-use super::progress::{Node, State};
+use super::look::{LineLook, dim};
+use super::progress::{ProgressNode, StepState};
 use super::words::{grouped, pad, tail, time};
 
 /// When, and in what room.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame {
+pub struct RowFrame {
     /// Milliseconds since the run began.
     pub at: u64,
     /// Which picture it is.
@@ -21,19 +21,20 @@ pub struct Frame {
 }
 
 /// The row of a node, after the lines that lead to it. `only` is the one step of an item: both are one row.
-pub fn row(node: &Node, only: Option<&Node>, branch: &str, frame: Frame, look: Look) -> String {
+pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame: RowFrame, look: LineLook) -> String {
     let label = look.letters(&node.label);
     let node = only.unwrap_or(node);
     let (symbol, style) = look.symbol(&node.state, frame.number);
     let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
     let figures = figures(node, frame.at);
-    let quiet = matches!(node.state, State::Skipped | State::Expected | State::Waiting | State::Cancelled);
+    let quiet =
+        matches!(node.state, StepState::Skipped | StepState::Expected | StepState::Waiting | StepState::Cancelled);
     let name_style = if quiet { dim() } else { Style::new() };
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
     let text_style = match node.state {
-        State::Failed => red,
-        State::Partly => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
-        State::Running if !node.provisional => Style::new(),
+        StepState::Failed => red,
+        StepState::Partly => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+        StepState::Running if !node.provisional => Style::new(),
         _ => dim(),
     };
     let mut model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
@@ -41,11 +42,11 @@ pub fn row(node: &Node, only: Option<&Node>, branch: &str, frame: Frame, look: L
     let text = look.letters(&text);
     let room = |model: &str| frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1);
     // Why something failed is worth more than who was asked.
-    if matches!(node.state, State::Failed | State::Waiting) && text.width() > room(&model) {
+    if matches!(node.state, StepState::Failed | StepState::Waiting) && text.width() > room(&model) {
         model.clear();
     }
     // Of text that is still coming, its end; of anything else, its beginning.
-    let text = if node.state == State::Running { tail(&text, room(&model), look.rest()) } else { text };
+    let text = if node.state == StepState::Running { tail(&text, room(&model), look.rest()) } else { text };
     look.fit(
         &[
             (dim(), branch),
@@ -60,9 +61,9 @@ pub fn row(node: &Node, only: Option<&Node>, branch: &str, frame: Frame, look: L
     )
 }
 
-fn figures(node: &Node, at: u64) -> String {
+fn figures(node: &ProgressNode, at: u64) -> String {
     let took = match node.state {
-        State::Skipped | State::Expected => String::new(),
+        StepState::Skipped | StepState::Expected => String::new(),
         _ => time(node.ended_ms.unwrap_or(at).saturating_sub(node.started_ms)),
     };
     let amount = match (node.items, used(node)) {
@@ -73,7 +74,7 @@ fn figures(node: &Node, at: u64) -> String {
     format!("  {took:>9}  {amount:>9}  ")
 }
 
-fn used(node: &Node) -> Option<String> {
+fn used(node: &ProgressNode) -> Option<String> {
     match (node.usage.total(), node.usage.is_known()) {
         (0, true) => None,
         (0, false) => Some("?".to_owned()),
@@ -81,14 +82,14 @@ fn used(node: &Node) -> Option<String> {
     }
 }
 
-fn text(node: &Node, at: u64) -> String {
+fn text(node: &ProgressNode, at: u64) -> String {
     let tries = |n: u32| if n > 1 { format!("{n} tries  ") } else { String::new() };
     match (&node.state, node.retry_ms) {
-        (State::Waiting, Some(retry)) => {
+        (StepState::Waiting, Some(retry)) => {
             format!("try {} in {}: {}", node.tries, time(retry.saturating_sub(at)), node.text)
         }
-        (State::Running, _) if node.tries > 1 => format!("try {}  {}", node.tries, node.text),
-        (State::Running, _) if node.text.is_empty() => match node.items {
+        (StepState::Running, _) if node.tries > 1 => format!("try {}  {}", node.tries, node.text),
+        (StepState::Running, _) if node.text.is_empty() => match node.items {
             Some(items) if items.failed > 0 => format!("{} failed", items.failed),
             _ => String::new(),
         },

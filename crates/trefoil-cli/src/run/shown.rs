@@ -13,10 +13,10 @@ use trefoil_syntax::Files;
 use super::canvas::Canvas;
 use super::failures;
 use super::header::Header;
-use super::look::Look;
+use super::look::LineLook;
 use super::plain::plain;
 use super::progress::Progress;
-use super::tree::{Size, Sort, lines};
+use super::tree::{Size, TreeSort, lines};
 use super::words::{safe, total};
 use crate::output;
 
@@ -38,7 +38,7 @@ enum Mode {
 
 struct Inner {
     mode: Mode,
-    look: Look,
+    look: LineLook,
     state: Mutex<View>,
     wake: Condvar,
 }
@@ -66,7 +66,7 @@ impl Shown {
             (false, true) => Mode::Live,
             (false, false) => Mode::Lines,
         };
-        let look = Look::of_terminal();
+        let look = LineLook::of_terminal();
         let inner = Inner { mode, look, state: Mutex::default(), wake: Condvar::new() };
         Self { inner: Arc::new(inner), drawer: Mutex::default() }
     }
@@ -115,7 +115,7 @@ impl Shown {
             Mode::Live => {
                 let size = screen();
                 let head = view.head.title.clone();
-                let mut picture = lines(&view.progress, &head, outcome.duration_ms, 0, (Sort::Last, size), look);
+                let mut picture = lines(&view.progress, &head, outcome.duration_ms, 0, (TreeSort::Last, size), look);
                 picture.extend(failures::list(&view.progress, &view.files, failed, size.columns, look));
                 picture.push(look.letters(&ending(&view.progress, outcome)));
                 write(&view.canvas.draw(&picture, size));
@@ -141,7 +141,7 @@ impl Shown {
             let size = screen();
             let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
             let head = view.head.title.clone();
-            let picture = lines(&view.progress, &head, at, 0, (Sort::Asking, size), self.inner.look);
+            let picture = lines(&view.progress, &head, at, 0, (TreeSort::Asking, size), self.inner.look);
             let picture = if view.progress.tell() { picture } else { Vec::new() };
             write(&view.canvas.draw(&picture, size));
             view.canvas.leave();
@@ -190,7 +190,7 @@ impl Inner {
                 let size = screen();
                 let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
                 let head = view.head.line(at, view.progress.calls, &view.progress.usage);
-                let picture = lines(&view.progress, &head, at, frame, (Sort::Live, size), self.look);
+                let picture = lines(&view.progress, &head, at, frame, (TreeSort::Live, size), self.look);
                 write(&view.canvas.draw(&picture, size));
             }
             frame += 1;

@@ -21,12 +21,12 @@ const SAVING: Duration = Duration::from_secs(10);
 const LAST: Duration = Duration::from_secs(3);
 
 /// Answers signals from now until the process ends.
-pub struct Stop {
+pub struct SignalStop {
     saving: Arc<AtomicBool>,
     recording: Option<Arc<Recording>>,
 }
 
-impl Stop {
+impl SignalStop {
     /// Starts to listen. The first signal cancels the run.
     pub fn listen(cancel: Cancel, recording: Option<Arc<Recording>>) -> std::io::Result<Self> {
         let stop = Self { saving: Arc::default(), recording };

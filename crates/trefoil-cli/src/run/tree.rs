@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::look::{Look, dim};
-use super::progress::{Node, Progress, State};
-use super::row::{Frame, row};
+use super::look::{LineLook, dim};
+use super::progress::{Progress, ProgressNode, StepState};
+use super::row::{RowFrame, row};
 
 /// What a picture may fill.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct Size {
 
 /// What a picture is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum TreeSort {
     /// It is drawn again and again.
     Live,
     /// It stays above a question.
@@ -50,20 +50,20 @@ pub fn lines(
     head: &str,
     at: u64,
     number: usize,
-    (sort, size): (Sort, Size),
-    look: Look,
+    (sort, size): (TreeSort, Size),
+    look: LineLook,
 ) -> Vec<String> {
-    let done = if sort == Sort::Last { done(progress) } else { HashMap::new() };
+    let done = if sort == TreeSort::Last { done(progress) } else { HashMap::new() };
     let candidates = candidates(progress, &done);
-    let shown = choose(progress, &candidates, if sort == Sort::Live { size.rows.saturating_sub(2) } else { LAST });
+    let shown = choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(2) } else { LAST });
     let hidden = candidates.len().saturating_sub(shown.len());
     let mut rows = Vec::new();
     let visible: Vec<usize> = progress.roots.iter().copied().filter(|r| shown.contains(r)).collect();
     let room = match sort {
-        Sort::Live if hidden > 0 => 0,
-        Sort::Live => size.rows.saturating_sub(2 + shown.len()),
-        Sort::Asking => 0,
-        Sort::Last => LAST,
+        TreeSort::Live if hidden > 0 => 0,
+        TreeSort::Live => size.rows.saturating_sub(2 + shown.len()),
+        TreeSort::Asking => 0,
+        TreeSort::Last => LAST,
     };
     let expected: Vec<&String> = progress.expected.iter().take(room).collect();
     for (i, root) in visible.iter().enumerate() {
@@ -77,7 +77,7 @@ pub fn lines(
         Row::Rest(..) => 0,
     });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
-    let frame = Frame { at, number, label: widest.min(LABEL.min(size.columns / 2)), columns: size.columns };
+    let frame = RowFrame { at, number, label: widest.min(LABEL.min(size.columns / 2)), columns: size.columns };
     let mut out = vec![look.fit(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
         out.push(look.fit(&[(dim(), &format!("… {hidden} more"))], size.columns));
@@ -98,8 +98,8 @@ pub fn lines(
     }
     for (i, name) in expected.iter().enumerate() {
         let branch = if i + 1 == expected.len() { "└─ " } else { "├─ " };
-        let (symbol, style) = look.symbol(&State::Expected, number);
-        let never = if sort == Sort::Last { "  did not run" } else { "" };
+        let (symbol, style) = look.symbol(&StepState::Expected, number);
+        let never = if sort == TreeSort::Last { "  did not run" } else { "" };
         let parts = [(dim(), branch), (style, symbol), (dim(), " "), (dim(), name.as_str()), (dim(), never)];
         out.push(look.fit(&parts, size.columns));
     }
@@ -116,12 +116,12 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
     let mut all = HashMap::new();
     for (index, node) in progress.nodes.iter().enumerate() {
         let items = node.children.iter().filter_map(|c| Some((*c, progress.nodes.get(*c)?)));
-        let items: Vec<(usize, &Node)> = items.filter(|(_, item)| item.item && !item.told).collect();
+        let items: Vec<(usize, &ProgressNode)> = items.filter(|(_, item)| item.item && !item.told).collect();
         if items.len() <= MANY {
             continue;
         }
         let mut within = HashSet::new();
-        let mut open: Vec<usize> = items.iter().filter(|(_, i)| i.state == State::Done).map(|(i, _)| *i).collect();
+        let mut open: Vec<usize> = items.iter().filter(|(_, i)| i.state == StepState::Done).map(|(i, _)| *i).collect();
         while let Some(next) = open.pop() {
             within.insert(next);
             open.extend(progress.nodes.get(next).map(|n| n.children.as_slice()).unwrap_or_default());
@@ -134,9 +134,10 @@ fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
 /// The nodes that have a line of their own: not those that are above already, are counted together, or share the line of
 /// their item.
 fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec<usize> {
-    let of_item =
-        |node: &Node| node.parent.and_then(|p| progress.nodes.get(p)).is_some_and(|p| progress.only(p).is_some());
-    let own = |(index, node): &(usize, &Node)| {
+    let of_item = |node: &ProgressNode| {
+        node.parent.and_then(|p| progress.nodes.get(p)).is_some_and(|p| progress.only(p).is_some())
+    };
+    let own = |(index, node): &(usize, &ProgressNode)| {
         !node.told && !of_item(node) && !done.values().any(|within| within.contains(index))
     };
     progress.nodes.iter().enumerate().filter(own).map(|(index, _)| index).collect()
@@ -152,7 +153,7 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
         progress.nodes.get(*i).map_or((2, 0), |n| {
             let rank = match n.state {
                 _ if n.ended_ms.is_none() => 0,
-                State::Failed | State::Partly => 1,
+                StepState::Failed | StepState::Partly => 1,
                 _ => 2,
             };
             (rank, n.ended_ms.unwrap_or(0))
@@ -177,7 +178,7 @@ fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usi
 
 fn walk(
     progress: &Progress,
-    (sort, shown, done): (Sort, &HashSet<usize>, &HashMap<usize, HashSet<usize>>),
+    (sort, shown, done): (TreeSort, &HashSet<usize>, &HashMap<usize, HashSet<usize>>),
     index: usize,
     indent: &str,
     last: bool,
@@ -194,7 +195,7 @@ fn walk(
     let without = node.children.iter().filter(|child| within.is_some_and(|within| within.contains(child))).count();
     let items =
         node.children.iter().filter(|child| progress.nodes.get(**child).is_some_and(|child| child.item)).count();
-    let total = node.items.filter(|_| sort == Sort::Last).map_or(0, |items| items.total as usize);
+    let total = node.items.filter(|_| sort == TreeSort::Last).map_or(0, |items| items.total as usize);
     let (never, rest) = (total.saturating_sub(items), without > 0 || total > items);
     let indent = format!("{indent}{}", if last { "   " } else { "│  " });
     for (i, child) in children.iter().enumerate() {
@@ -222,17 +223,17 @@ mod tests {
     }
 
     fn picture(events: &[Event], at: u64) -> String {
-        drawn(events, at, Sort::Live)
+        drawn(events, at, TreeSort::Live)
     }
 
-    fn drawn(events: &[Event], at: u64, sort: Sort) -> String {
+    fn drawn(events: &[Event], at: u64, sort: TreeSort) -> String {
         let mut progress = Progress::default();
         progress.expected = vec!["taste".to_owned(), "sum".to_owned()];
         for event in events {
             progress.take(event);
         }
         let size = Size { rows: 30, columns: 90 };
-        let lines = lines(&progress, "drinks", at, 0, (sort, size), Look { ascii: true, ..Look::default() });
+        let lines = lines(&progress, "drinks", at, 0, (sort, size), LineLook { ascii: true, ..LineLook::default() });
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
@@ -318,11 +319,11 @@ mod tests {
         }
         let items = Some(Tally { total: 30, failed: 1 });
         all.push(event(2, "taste", EventKind::StepFinished { output: "done".into(), items }));
-        let shown = drawn(&all, 2, Sort::Last);
+        let shown = drawn(&all, 2, TreeSort::Last);
         assert!(shown.contains("|  |- x 8/30 tea") && shown.contains("|  `- ... 29 items done\n"), "{shown}");
         assert!(!shown.contains("7/30 tea") && shown.ends_with("`- . sum  did not run\n"), "{shown}");
-        assert!(drawn(&all, 2, Sort::Live).contains("7/30"), "a live picture shows what fits");
-        let shown = drawn(&all[..10], 2, Sort::Last);
+        assert!(drawn(&all, 2, TreeSort::Live).contains("7/30"), "a live picture shows what fits");
+        let shown = drawn(&all[..10], 2, TreeSort::Last);
         assert!(shown.contains("|  `- ... 25 items not started\n"), "{shown}");
     }
 
@@ -333,7 +334,8 @@ mod tests {
         progress.take(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
         progress.take(&event(5, "approve", started("approve")));
         let size = Size { rows: 30, columns: 90 };
-        let picture = |progress: &Progress| lines(progress, "w", 5, 0, (Sort::Live, size), Look::default()).join("\n");
+        let picture =
+            |progress: &Progress| lines(progress, "w", 5, 0, (TreeSort::Live, size), LineLook::default()).join("\n");
         assert!(picture(&progress).contains("draft"));
         assert!(progress.tell() && !progress.tell());
         let after = picture(&progress);

@@ -27,7 +27,7 @@ pub struct Template {
 }
 
 /// A shape that a format does not have, and why.
-pub struct Missing {
+pub struct MissingShape {
     pub format: &'static str,
     pub shape: &'static str,
     pub why: &'static str,
@@ -110,15 +110,15 @@ pub const TEMPLATES: &[Template] = &[
 ];
 
 /// What is not offered, said to whoever asks for it.
-pub const MISSING: &[Missing] = &[
-    Missing { format: "agntz", shape: "gate", why: "agntz has no human steps" },
-    Missing {
+pub const MISSING: &[MissingShape] = &[
+    MissingShape { format: "agntz", shape: "gate", why: "agntz has no human steps" },
+    MissingShape {
         format: "agntz",
         shape: "tool",
         why: "agntz tools run only in a program that embeds the library and registers them",
     },
-    Missing { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops; its edges must not form a cycle" },
-    Missing {
+    MissingShape { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops; its edges must not form a cycle" },
+    MissingShape {
         format: "sirenspec",
         shape: "tool",
         why: "SirenSpec tool nodes run only in a program that embeds the library and registers them",

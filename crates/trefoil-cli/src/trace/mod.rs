@@ -10,12 +10,12 @@ mod tree;
 mod words;
 
 pub use read::read;
-pub use step::{Missing, step};
+pub use step::{MissingStep, step};
 pub use tree::tree;
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct TraceLook {
     /// With colours.
     pub color: bool,
     /// Columns.

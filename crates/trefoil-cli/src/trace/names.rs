@@ -10,7 +10,7 @@ use super::words::{brief, line, number, text};
 const ITEM: usize = 30;
 
 /// Which marks of keys say something: `pass 1` does not where there is no second.
-pub struct Names {
+pub struct KeyMarks {
     /// What is before a mark with a number above 1, with the mark.
     several: HashSet<String>,
 }
@@ -37,7 +37,7 @@ fn marks(key: &str) -> Vec<Mark> {
     all
 }
 
-impl Names {
+impl KeyMarks {
     /// Of all steps of a trace.
     pub fn of(steps: &[Value]) -> Self {
         let mut several = HashSet::new();
@@ -88,7 +88,7 @@ fn item(item: &Value) -> String {
 
 /// Everything that a step may be asked for by, besides its key and its label: what the tree, the log of the run and its
 /// errors print.
-pub fn aliases(names: &Names, step: &Value, parent: Option<&Value>) -> Vec<String> {
+pub fn aliases(names: &KeyMarks, step: &Value, parent: Option<&Value>) -> Vec<String> {
     let key = text(step, "key").unwrap_or_default();
     let label = text(step, "label").unwrap_or(key);
     let mut all = vec![names.of_step(step, parent, usize::MAX / 8)];
@@ -150,7 +150,7 @@ mod tests {
             json!({"key": "c[1]/w", "label": "w", "item": {"number": 2, "total": 20, "value": "Lima"}}),
             json!({"key": "c[1]/w", "label": "w"}),
         ];
-        let names = Names::of(&steps);
+        let names = KeyMarks::of(&steps);
         let all: Vec<String> = steps.iter().map(|step| names.of_step(step, None, 40)).collect();
         assert_eq!(all, ["x", "y pass 1", "y pass 2", "w item 2/20 Lima", "w item 2"]);
     }

@@ -8,8 +8,8 @@ use trefoil::internals::trace::without_try;
 use trefoil_syntax::suggest;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::Look;
-use super::names::{Names, aliases, natural, plain};
+use super::TraceLook;
+use super::names::{KeyMarks, aliases, natural, plain};
 use super::tree::parents;
 use super::words::{
     advice, failure, handled, is_stopped, line, list, number, place, safe, shown, spent, text, tokens, took, used,
@@ -22,7 +22,7 @@ const MARGIN: usize = 72;
 type Fits<'f> = dyn Fn(usize, &Value) -> bool + 'f;
 
 /// Why no step is shown.
-pub struct Missing {
+pub struct MissingStep {
     /// What there is no step of.
     pub message: String,
     /// What to do.
@@ -31,9 +31,9 @@ pub struct Missing {
 
 /// The steps of a name: of a key that one, of a label every one that has it, else those that anything else is called so
 /// that the tree, the log of the run or its errors print.
-pub fn step(trace: &Value, name: &str, look: Look) -> Result<String, Missing> {
+pub fn step(trace: &Value, name: &str, look: TraceLook) -> Result<String, MissingStep> {
     let steps = list(trace, "steps");
-    let names = Names::of(steps);
+    let names = KeyMarks::of(steps);
     let parents = parents(steps);
     let parent = |at: usize| parents.get(at).copied().flatten().and_then(|p| steps.get(p));
     let of = |fits: &Fits<'_>| -> Vec<usize> {
@@ -62,7 +62,12 @@ pub fn step(trace: &Value, name: &str, look: Look) -> Result<String, Missing> {
     Ok(out)
 }
 
-fn missing<'v>(steps: &'v [Value], names: &Names, parent: &dyn Fn(usize) -> Option<&'v Value>, name: &str) -> Missing {
+fn missing<'v>(
+    steps: &'v [Value],
+    names: &KeyMarks,
+    parent: &dyn Fn(usize) -> Option<&'v Value>,
+    name: &str,
+) -> MissingStep {
     let mut all: Vec<String> =
         steps.iter().flat_map(|s| [text(s, "label"), text(s, "key")]).flatten().map(str::to_owned).collect();
     let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
@@ -80,10 +85,10 @@ fn missing<'v>(steps: &'v [Value], names: &Names, parent: &dyn Fn(usize) -> Opti
             Some(format!("available: {}{more}", some.join(", ")))
         }
     };
-    Missing { message: format!("this trace has no step `{}`", line(name, 100)), help }
+    MissingStep { message: format!("this trace has no step `{}`", line(name, 100)), help }
 }
 
-fn one(step: &Value, name: &str, out: &mut String, look: Look) {
+fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
     let key = line(text(step, "key").unwrap_or_default(), 300);
     let status = if is_stopped(step) { "stopped" } else { text(step, "status").unwrap_or("?") };
     let mut facts = vec![line(status, 20), took(step)];
@@ -134,7 +139,7 @@ fn one(step: &Value, name: &str, out: &mut String, look: Look) {
 }
 
 /// A note beside the calls; what a call has just said is not said again.
-fn one_note(note: &Value, told: &[String], out: &mut String, look: Look) {
+fn one_note(note: &Value, told: &[String], out: &mut String, look: TraceLook) {
     let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
     let mut said = safe(text(note, "text").unwrap_or_default());
     if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
@@ -143,7 +148,7 @@ fn one_note(note: &Value, told: &[String], out: &mut String, look: Look) {
     let _ = writeln!(out, "\n{}", look.dim(&format!("note: {at}{said}")));
 }
 
-fn section(title: &str, more: &str, out: &mut String, look: Look) {
+fn section(title: &str, more: &str, out: &mut String, look: TraceLook) {
     let more = if more.is_empty() { String::new() } else { format!("  {}", look.dim(more)) };
     let _ = writeln!(out, "\n{}{more}", look.styled(Style::new().bold().underline(), title));
 }
@@ -154,7 +159,7 @@ fn block(text: &str, out: &mut String) {
     }
 }
 
-fn one_call(call: &Value, which: &str, out: &mut String, look: Look) {
+fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
     let effect = line(text(call, "effect").unwrap_or("call"), 20);
     let model = text(call, "model").map(|m| line(m, 100));
     let mut facts: Vec<String> = model.into_iter().collect();
@@ -194,7 +199,7 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: Look) {
 }
 
 /// A message with a note in the margin of each line for what came from elsewhere.
-fn prompt(message: &Value, out: &mut String, look: Look) {
+fn prompt(message: &Value, out: &mut String, look: TraceLook) {
     let content: Vec<char> = text(message, "content").unwrap_or_default().chars().collect();
     let spans = list(message, "spans");
     if spans.is_empty() {
@@ -205,7 +210,7 @@ fn prompt(message: &Value, out: &mut String, look: Look) {
         let bound = |key| number(span, key).map_or(0, |n| (n as usize).min(content.len()));
         let (start, end) = (bound("start"), bound("end").max(bound("start")));
         let part: String = content.get(start..end).unwrap_or_default().iter().collect();
-        let origin = Origin::of(span);
+        let origin = OriginLook::of(span);
         for (at, piece) in part.split('\n').enumerate() {
             if at > 0 {
                 lines.push(Line::default());
@@ -246,7 +251,7 @@ struct Line {
 }
 
 impl Line {
-    fn push(&mut self, piece: &str, origin: &Origin, look: Look) {
+    fn push(&mut self, piece: &str, origin: &OriginLook, look: TraceLook) {
         if piece.is_empty() {
             return;
         }
@@ -264,12 +269,12 @@ impl Line {
 }
 
 /// How a part of a prompt is shown: its colour and its note.
-struct Origin {
+struct OriginLook {
     color: Option<AnsiColor>,
     note: Option<String>,
 }
 
-impl Origin {
+impl OriginLook {
     fn of(span: &Value) -> Self {
         let at = place(span).map(|at| format!(" ({at})")).unwrap_or_default();
         let member = text(span, "member").map(|m| format!(".{}", line(m, 60))).unwrap_or_default();

@@ -8,8 +8,8 @@ use serde_json::Value;
 use trefoil::internals::trace::without_try;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::Look;
-use super::names::Names;
+use super::TraceLook;
+use super::names::KeyMarks;
 use super::words::{advice, brief, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took};
 
 /// A label gets at most so many characters.
@@ -18,7 +18,7 @@ const LABEL: usize = 44;
 const DEEPEST: usize = 40;
 
 /// The whole trace.
-pub fn tree(trace: &Value, look: Look) -> String {
+pub fn tree(trace: &Value, look: TraceLook) -> String {
     let steps = list(trace, "steps");
     let rows = rows(steps);
     let mut out = head(trace, look);
@@ -49,7 +49,7 @@ pub fn tree(trace: &Value, look: Look) -> String {
     out
 }
 
-fn head(trace: &Value, look: Look) -> String {
+fn head(trace: &Value, look: TraceLook) -> String {
     let mut out = String::new();
     let flow = line(text(trace, "flow").unwrap_or("?"), 120);
     let status = text(trace, "status").unwrap_or("?");
@@ -132,7 +132,7 @@ pub fn parents(steps: &[Value]) -> Vec<Option<usize>> {
 
 fn rows(steps: &[Value]) -> Vec<Row> {
     let parents = parents(steps);
-    let names = Names::of(steps);
+    let names = KeyMarks::of(steps);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     let mut roots = Vec::new();
     for (i, parent) in parents.iter().enumerate() {
@@ -164,7 +164,7 @@ fn rows(steps: &[Value]) -> Vec<Row> {
     rows
 }
 
-fn one(step: &Value, row: &Row, width: usize, look: Look) -> String {
+fn one(step: &Value, row: &Row, width: usize, look: TraceLook) -> String {
     let status = text(step, "status").unwrap_or("?");
     let partly = step.get("error").is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
     let stopped = is_stopped(step);
@@ -219,7 +219,7 @@ fn one(step: &Value, row: &Row, width: usize, look: Look) -> String {
     out
 }
 
-impl Look {
+impl TraceLook {
     /// Text in a style.
     pub(super) fn styled(self, style: Style, text: &str) -> String {
         if self.color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }

@@ -1,7 +1,7 @@
 //! Over seeds, every way of a program is taken.
 
 use serde_json::json;
-use trefoil_ir::{Callee, Edge, Expr, Graph, GraphNode, NodeId, Part, Source, StepId, StepKind};
+use trefoil_ir::{Callee, ComposedPart, Edge, Expr, Graph, GraphNode, NodeId, Source, StepId, StepKind};
 use trefoil_template::{Policy, Value};
 
 use crate::{kinds, run};
@@ -99,7 +99,7 @@ fn conditions_reach_answers_through_whatever_is_between() {
     reaches(|b| {
         let classify = b.model("classify", "{{input}}");
         let slot = b.slot("classify");
-        let part = Part { at: vec!["deep".into(), "down".into()], slot, member: Vec::new() };
+        let part = ComposedPart { at: vec!["deep".into(), "down".into()], slot, member: Vec::new() };
         let composed = Source::Compose { seed: Value::Null, parts: vec![part] };
         let object = b.step("", StepKind::Compute(Expr::Read(composed)));
         let object = b.out(object, "object");

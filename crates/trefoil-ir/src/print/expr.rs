@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_template::{Missing, Reference, Value};
 
 use super::{Printer, dotted, ticked, word};
-use crate::expr::{Ballot, Cond, Expr, JsonType, Part, Source, Text};
+use crate::expr::{Ballot, ComposedPart, Cond, Expr, JsonType, Source, Text};
 use crate::judge::{Consensus, Strategy};
 
 impl Printer<'_> {
@@ -136,8 +136,8 @@ impl Printer<'_> {
             },
         }
     }
-    fn part(&self, part: &Part) -> String {
-        let Part { at, slot, member } = part;
+    fn part(&self, part: &ComposedPart) -> String {
+        let ComposedPart { at, slot, member } = part;
         let at = if at.is_empty() { "*".to_owned() } else { at.iter().map(|s| word(s)).collect::<Vec<_>>().join(".") };
         format!("{at}: {}", dotted(self.slot(*slot), member))
     }

@@ -7,9 +7,9 @@ use testbed::build::{Build, graph_node, nowhere, retry};
 use trefoil_ir::expr::Ballot;
 use trefoil_ir::print::canonical;
 use trefoil_ir::{
-    AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, Consensus, Example, Export, Expr, FlowId,
-    Guard, HumanCall, InputField, Items, JsonType, Judge, NodeId, OnExceeded, OnFailure, OnItemFailure, OnTimeout,
-    Part, PiiAction, PiiEntity, Program, Refused, RetryOn, SchemaId, SlotId, Source, State, StateId, StateMachine,
+    AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, ComposedPart, Consensus, Example, Export, Expr,
+    FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, NodeId, OnExceeded, OnFailure, OnItemFailure,
+    OnTimeout, PiiAction, PiiEntity, Program, Refused, RetryOn, SchemaId, SlotId, Source, State, StateId, StateMachine,
     StepKind, Strategy, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
 };
 use trefoil_syntax::{FileId, Location, Span};
@@ -155,7 +155,7 @@ fn everything() -> Program {
         Expr::Read(Source::Either(Box::new(slot()), Box::new(Source::Missing(Missing::Key(1))))),
         Expr::Read(Source::Compose {
             seed: Value::Null,
-            parts: vec![Part { at: vec!["p".into()], slot: SlotId(0), member: vec!["m".into()] }],
+            parts: vec![ComposedPart { at: vec!["p".into()], slot: SlotId(0), member: vec!["m".into()] }],
         }),
         Expr::Read(Source::Spent(vec![SlotId(0)])),
         Expr::List(vec![Expr::Read(Source::Environment), Expr::Read(Source::Secrets)]),

@@ -4,14 +4,14 @@
 use trefoil_ir::facts::{DeclarationKind, Defined, Mention, Scope};
 use trefoil_syntax::Location;
 
-use super::template::{Around, properties};
-use super::{Item, Sort, seen};
+use super::template::{TagAround, properties};
+use super::{Item, ItemSort, seen};
 use crate::analysis::touches;
 use crate::cursor::spot;
 use crate::types;
 
 /// All of it, the likeliest first; the same more than once, perhaps.
-pub fn members(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+pub fn members(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let mut items = inner_steps(around, scope, done);
     items.extend(inner_keys(around, scope, done));
     items.extend(handed_on(around, scope, done));
@@ -23,7 +23,7 @@ pub fn members(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
 }
 
 /// The steps of a nested pipeline, which can be read through its name (decision A10).
-fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+fn inner_steps(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let Some((first, rest)) = done.split_first() else { return Vec::new() };
     let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };
     let all = &around.analysis.facts().declarations;
@@ -42,13 +42,13 @@ fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     steps
         .map(|d| {
             let note = d.note.as_deref().unwrap_or_default();
-            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+            Item::new(&*d.name, ItemSort::Property).detail(types::describe(&d.schema)).documentation(note)
         })
         .collect()
 }
 
 /// The properties of an input that a step gives as it got it: `input: { rating: "{{rate}}" }`.
-fn handed_on(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+fn handed_on(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let Some((first, rest)) = done.split_first() else { return Vec::new() };
     let given = scope.names.iter().find(|n| *n.name == **first).and_then(|n| around.analysis.declaration(n.declared?));
     let Some(given) = given.filter(|d| d.kind == DeclarationKind::Input) else { return Vec::new() };
@@ -68,7 +68,7 @@ fn handed_on(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
 }
 
 /// The parts of shared state that are written below a part of it.
-fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+fn inner_keys(around: &TagAround<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let all = &around.analysis.facts().declarations;
     let mut items = Vec::new();
     for name in scope.names.iter() {
@@ -83,14 +83,14 @@ fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
         let Some(at) = rest.iter().try_fold(at, inner).filter(is_key) else { continue };
         items.extend(all.iter().filter(|d| d.kind == DeclarationKind::Key && d.parent == Some(at)).map(|d| {
             let note = d.note.as_deref().unwrap_or_default();
-            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+            Item::new(&*d.name, ItemSort::Property).detail(types::describe(&d.schema)).documentation(note)
         }));
     }
     items
 }
 
 /// What other texts of the file name after the same segments: keys of state whose type is not declared.
-fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
+fn elsewhere(around: &TagAround<'_>, done: &[&str]) -> Vec<Item> {
     if done.is_empty() {
         return Vec::new();
     }
@@ -110,7 +110,7 @@ fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
         let whole =
             same.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
         if whole && !touches(m.at.span, around.offset) && !out.iter().any(|i| i.label == name) {
-            out.push(Item::new(name, Sort::Property).detail(types::describe(&m.schema)));
+            out.push(Item::new(name, ItemSort::Property).detail(types::describe(&m.schema)));
         }
     }
     out

@@ -7,9 +7,9 @@ use trefoil_ir::facts::{DeclarationKind, Defined};
 use trefoil_syntax::FileId;
 use trefoil_syntax::yaml::{Node, Scalar};
 
-use super::{Item, Sort};
+use super::{Item, ItemSort};
 use crate::analysis::Analysis;
-use crate::cursor::{Spot, Step};
+use crate::cursor::{PathStep, Spot};
 
 /// The trees of state that nodes write to.
 const WRITTEN: [&str; 2] = ["working", "output"];
@@ -48,8 +48,8 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
         }
     }
     let own = spot.path.iter().rev().nth(1).and_then(|step| match step {
-        Step::Key(name) => Some(name.as_str()),
-        Step::Item(_) => None,
+        PathStep::Key(name) => Some(name.as_str()),
+        PathStep::Item(_) => None,
     });
     let missing = found.iter().filter(|(_, written)| !**written).map(|(path, _)| (path.clone(), "not written yet"));
     let own = own.into_iter().flat_map(|name| WRITTEN.map(|root| (format!("{root}.{name}"), "")));
@@ -57,7 +57,7 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for (path, note) in missing.chain(own).chain(others) {
         if !items.iter().any(|i| i.label == path) {
-            let item = Item::new(path, Sort::Name);
+            let item = Item::new(path, ItemSort::Name);
             items.push(if note.is_empty() { item } else { item.detail(note) });
         }
     }
@@ -67,7 +67,9 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
 /// The properties that a schema has and does not require yet, where the cursor is in its `required`.
 pub fn required(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
     let path = match spot.path.as_slice() {
-        [above @ .., Step::Key(key), Step::Item(_)] | [above @ .., Step::Key(key)] if key == "required" => above,
+        [above @ .., PathStep::Key(key), PathStep::Item(_)] | [above @ .., PathStep::Key(key)] if key == "required" => {
+            above
+        }
         _ => return Vec::new(),
     };
     let Some(schema) = node_at(root, path).and_then(Node::mapping) else { return Vec::new() };
@@ -75,30 +77,30 @@ pub fn required(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
     let listed = schema.get("required").and_then(|e| e.value.sequence()).unwrap_or_default();
     let listed: Vec<&str> = listed.iter().filter_map(|n| n.string()).map(|t| &*t.value).collect();
     let names = properties.entries.iter().map(|e| &*e.key.value).filter(|name| !listed.contains(name));
-    names.map(|name| Item::new(name, Sort::Name).detail("property")).collect()
+    names.map(|name| Item::new(name, ItemSort::Name).detail("property")).collect()
 }
 
 /// The words that a property with a choice can be, where the cursor is in its `default`.
 pub fn default(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
-    let Some((Step::Key(key), above)) = spot.path.split_last() else { return Vec::new() };
+    let Some((PathStep::Key(key), above)) = spot.path.split_last() else { return Vec::new() };
     let Some(schema) = node_at(root, above).and_then(Node::mapping).filter(|_| key == "default") else {
         return Vec::new();
     };
     let words = schema.get("enum").and_then(|e| e.value.sequence()).unwrap_or_default();
     let mut items: Vec<Item> =
-        words.iter().filter_map(Node::scalar).map(|(_, text)| Item::new(&*text.value, Sort::Value)).collect();
+        words.iter().filter_map(Node::scalar).map(|(_, text)| Item::new(&*text.value, ItemSort::Value)).collect();
     if let Some((Scalar::Str, kind)) = schema.get("type").and_then(|e| e.value.scalar())
         && &*kind.value == "boolean"
     {
-        items.extend(["true", "false"].map(|word| Item::new(word, Sort::Value)));
+        items.extend(["true", "false"].map(|word| Item::new(word, ItemSort::Value)));
     }
     items
 }
 
 /// The node at the end of a path.
-pub fn node_at<'t>(root: &'t Node, path: &[Step]) -> Option<&'t Node> {
+pub fn node_at<'t>(root: &'t Node, path: &[PathStep]) -> Option<&'t Node> {
     path.iter().try_fold(root, |node, step| match step {
-        Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-        Step::Item(at) => node.sequence()?.get(*at),
+        PathStep::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+        PathStep::Item(at) => node.sequence()?.get(*at),
     })
 }

@@ -4,8 +4,8 @@ use trefoil_ir::facts::{Inside, Scope};
 use trefoil_syntax::FileId;
 use trefoil_template::policy::Blocks;
 
-use super::template::{Written, helpers, properties};
-use super::{Completion, Item, STAND_IN, Sort};
+use super::template::{WrittenPath, helpers, properties};
+use super::{Completion, Item, ItemSort, STAND_IN};
 use crate::analysis::{Analysis, touches};
 use crate::types;
 
@@ -27,11 +27,11 @@ pub fn complete(
     if !open.iter().any(|b| b.has_value) {
         return None;
     }
-    let replace = Written::read(text, offset).last;
+    let replace = WrittenPath::read(text, offset).last;
     // What begins so is one of a few words, whatever the block is about.
     if begun.rsplit("{{").next().is_some_and(|tag| tag.rsplit([' ', '(']).next().is_some_and(|w| w.starts_with('@'))) {
         let words = WORDS.iter().filter(|w| w.starts_with('@'));
-        return Some(Completion { replace, items: words.map(|w| Item::new(*w, Sort::Word)).collect() });
+        return Some(Completion { replace, items: words.map(|w| Item::new(*w, ItemSort::Word)).collect() });
     }
     if let Some(inside) = inside_at(analysis, file, offset) {
         return Some(Completion { replace, items: items(analysis, inside, offset) });
@@ -68,7 +68,7 @@ fn items(analysis: &Analysis, inside: &Inside, offset: u32) -> Vec<Item> {
     let bare = inside.segments.first().is_some_and(|first| first.span.start == inside.at.span.start);
     if done.is_empty() && bare {
         items.extend(scope.into_iter().flat_map(helpers));
-        items.extend(WORDS.iter().map(|w| Item::new(*w, Sort::Word)));
+        items.extend(WORDS.iter().map(|w| Item::new(*w, ItemSort::Word)));
     }
     items
 }

@@ -26,7 +26,7 @@ const STAND_IN: &str = "zzz";
 
 /// What sort of thing is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sort {
+pub enum ItemSort {
     /// A name that begins a path, or that a key takes.
     Name,
     /// A property of a value.
@@ -49,7 +49,7 @@ pub struct Item {
     /// What is put in.
     pub insert: String,
     /// What sort of thing.
-    pub sort: Sort,
+    pub sort: ItemSort,
     /// A few words beside it.
     pub detail: Option<String>,
     /// More about it, in Markdown.
@@ -57,7 +57,7 @@ pub struct Item {
 }
 
 impl Item {
-    fn new(label: impl Into<String>, sort: Sort) -> Self {
+    fn new(label: impl Into<String>, sort: ItemSort) -> Self {
         let label = label.into();
         Self { insert: label.clone(), label, sort, detail: None, documentation: None }
     }
@@ -114,7 +114,7 @@ fn rules(text: &str, offset: u32) -> Option<Completion> {
     let verbs = ["allow", "allow-file"];
     if verbs.iter().any(|verb| verb.starts_with(said)) {
         let verbs = verbs.into_iter().filter(|verb| verb.starts_with(said));
-        let items = verbs.map(|verb| Item { insert: format!("{verb} "), ..Item::new(verb, Sort::Word) });
+        let items = verbs.map(|verb| Item { insert: format!("{verb} "), ..Item::new(verb, ItemSort::Word) });
         return Some(Completion { replace: Span::new(offset - said.len() as u32, offset), items: items.collect() });
     }
     let named = said.strip_prefix("allow-file").or_else(|| said.strip_prefix("allow"))?;
@@ -122,7 +122,8 @@ fn rules(text: &str, offset: u32) -> Option<Completion> {
         return None;
     }
     let written = named.rsplit([' ', '\t', ',']).next().unwrap_or_default();
-    let items = RULES.iter().map(|r| Item::new(r.name, Sort::Rule).detail(r.group.name()).documentation(r.summary()));
+    let items =
+        RULES.iter().map(|r| Item::new(r.name, ItemSort::Rule).detail(r.group.name()).documentation(r.summary()));
     Some(Completion { replace: Span::new(offset - written.len() as u32, offset), items: items.collect() })
 }
 

@@ -3,9 +3,9 @@
 use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{FileId, Location, Span};
 
-use super::{Item, Sort};
+use super::{Item, ItemSort};
 use crate::analysis::Analysis;
-use crate::cursor::{Spot, Step};
+use crate::cursor::{PathStep, Spot};
 use crate::highlight::path_to;
 
 /// Models that are often asked for, by provider: for whoever writes the first agent of a folder. Any other works as well.
@@ -61,7 +61,7 @@ pub fn model_names(analysis: &Analysis, dialect: &str, spot: &Spot<'_>) -> Vec<I
     let mut items: Vec<Item> = Vec::new();
     let mut put = |label: String, note: &str| {
         if !items.iter().any(|i| i.label == label) {
-            items.push(Item::new(label, Sort::Value).detail(note));
+            items.push(Item::new(label, ItemSort::Value).detail(note));
         }
     };
     match keys.as_slice() {
@@ -78,10 +78,10 @@ pub fn model_names(analysis: &Analysis, dialect: &str, spot: &Spot<'_>) -> Vec<I
     items
 }
 
-fn key(step: &Step) -> Option<&str> {
+fn key(step: &PathStep) -> Option<&str> {
     match step {
-        Step::Key(key) => Some(key),
-        Step::Item(_) => None,
+        PathStep::Key(key) => Some(key),
+        PathStep::Item(_) => None,
     }
 }
 
@@ -89,7 +89,7 @@ fn key(step: &Step) -> Option<&str> {
 pub fn variables(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Item> {
     let here = |at: Location| at.file == file && crate::analysis::touches(at.span, offset);
     let names = environment(analysis, here).into_iter();
-    names.map(|name| Item::new(name, Sort::Property).detail("read elsewhere")).collect()
+    names.map(|name| Item::new(name, ItemSort::Property).detail("read elsewhere")).collect()
 }
 
 /// The environment variables that texts of the folder name, by name, except for those at some places.

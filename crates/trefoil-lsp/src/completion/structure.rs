@@ -10,11 +10,11 @@ use trefoil_syntax::yaml::{self, Node};
 use trefoil_syntax::{FileId, Location, SourceFile, Span};
 use trefoil_template::Value;
 
-use super::{Completion, Item, STAND_IN, Sort, elsewhere, seen};
+use super::{Completion, Item, ItemSort, STAND_IN, elsewhere, seen};
 use trefoil::internals::door::real;
 
 use crate::analysis::Analysis;
-use crate::cursor::{On, Spot, Step, line, spot};
+use crate::cursor::{On, PathStep, Spot, line, spot};
 use crate::hover::{segments, sort};
 use crate::types;
 
@@ -48,7 +48,7 @@ pub fn named_by(dialect: &str, key: &str) -> Option<&'static [Kind]> {
 const CONDITIONS: &[&str] = &["when", "until", "expression"];
 
 /// Where the cursor is on its line.
-struct Written<'t> {
+struct WrittenLine<'t> {
     /// The bytes of the word at the cursor.
     word: Span,
     /// The key before it, if it comes after one.
@@ -59,7 +59,7 @@ struct Written<'t> {
     quoted: bool,
 }
 
-impl<'t> Written<'t> {
+impl<'t> WrittenLine<'t> {
     fn read(text: &'t str, offset: u32) -> Self {
         let own = line(text, offset);
         let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
@@ -120,13 +120,13 @@ fn still_open(before: &str, behind: &str) -> String {
 
 /// Whether the key before the cursor takes a condition.
 pub fn takes_condition(text: &str, offset: u32) -> bool {
-    Written::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
+    WrittenLine::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
 }
 
 /// What is allowed at an offset outside of templates.
 pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
     let text = analysis.text(file);
-    let written = Written::read(text, offset);
+    let written = WrittenLine::read(text, offset);
     let mut items = Vec::new();
     let inside = written.word.start + 1;
     if written.key.is_none() && !written.quoted {
@@ -181,7 +181,9 @@ fn first_keys(dialects: &[&str], root: &Node) -> Vec<Item> {
             if !items.iter().any(|i| i.label == key.name) {
                 let insert = format!("{}: ", key.name);
                 items.push(
-                    Item { insert, ..Item::new(key.name, Sort::Key) }.detail(*dialect).documentation(key.description),
+                    Item { insert, ..Item::new(key.name, ItemSort::Key) }
+                        .detail(*dialect)
+                        .documentation(key.description),
                 );
             }
         }
@@ -203,7 +205,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
         .filter(|d| there.get(&d.name).is_none())
         .map(|d| {
             let behind = if colon { "" } else { ": " };
-            let item = Item { insert: format!("{}{behind}", d.name), ..Item::new(&*d.name, Sort::Name) };
+            let item = Item { insert: format!("{}{behind}", d.name), ..Item::new(&*d.name, ItemSort::Name) };
             item.detail(types::describe(&d.schema)).documentation(d.note.as_deref().unwrap_or_default())
         })
         .collect();
@@ -214,7 +216,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     keys.retain(|k| there.get(&k.name).is_none());
     // What is wanted, what is usual, what is old.
     keys.sort_by_key(|k| (!k.required, k.deprecated));
-    let item = |k: trefoil::internals::schema::Key| {
+    let item = |k: trefoil::internals::schema::SchemaKey| {
         let behind = match (colon, k.takes) {
             (true, _) => "",
             (false, Takes::Scalar) => ": ",
@@ -227,7 +229,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
         } else {
             ""
         };
-        let item = Item { insert: format!("{}{behind}", k.name), ..Item::new(&*k.name, Sort::Key) };
+        let item = Item { insert: format!("{}{behind}", k.name), ..Item::new(&*k.name, ItemSort::Key) };
         let item = item.documentation(k.description);
         if detail.is_empty() { item } else { item.detail(detail) }
     };
@@ -236,7 +238,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
 
 /// The values that an input of the called agent or workflow can be, where the cursor is in what is given to it.
 fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> Vec<Item> {
-    let Some((Step::Key(name), above)) = spot.path.split_last() else { return Vec::new() };
+    let Some((PathStep::Key(name), above)) = spot.path.split_last() else { return Vec::new() };
     let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
         return Vec::new();
     };
@@ -246,12 +248,12 @@ fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> V
         other => serde_json::to_string(other).unwrap_or_default(),
     });
     let words = words.chain(["true", "false"].map(str::to_owned).into_iter().filter(|_| boolean));
-    words.map(|word| Item::new(word, Sort::Value)).collect()
+    words.map(|word| Item::new(word, ItemSort::Value)).collect()
 }
 
 /// What can be given to the agent or workflow that a mapping below `input` is for.
-fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -> Vec<&'a Declaration> {
-    let Some((Step::Key(last), above)) = path.split_last() else { return Vec::new() };
+fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[PathStep]) -> Vec<&'a Declaration> {
+    let Some((PathStep::Key(last), above)) = path.split_last() else { return Vec::new() };
     if last == "output_template" {
         return answered(analysis, file);
     }
@@ -296,7 +298,7 @@ fn files(analysis: &Analysis, file: FileId, dialect: &str) -> Vec<Item> {
         .filter_map(|(path, _)| Some(format!("./{}", path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/"))))
         .collect();
     paths.sort();
-    paths.into_iter().map(|path| Item::new(path, Sort::Name).detail("file")).collect()
+    paths.into_iter().map(|path| Item::new(path, ItemSort::Name).detail("file")).collect()
 }
 
 /// The values of the key around the stand-in: names of things, and words of the format.
@@ -304,8 +306,8 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
     let spot = spot(root, inside);
     let (On::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };
     let key = spot.path.iter().rev().find_map(|step| match step {
-        Step::Key(key) => Some(key.as_str()),
-        Step::Item(_) => None,
+        PathStep::Key(key) => Some(key.as_str()),
+        PathStep::Item(_) => None,
     });
     let mut items: Vec<Item> = Vec::new();
     let named = NAMED.iter().filter(|(d, k, ..)| *d == dialect && Some(*k) == key);
@@ -322,7 +324,7 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
             let name = analysis.text_at(d.at);
             if !items.iter().any(|i| i.label == name) {
                 let note = d.note.as_deref().unwrap_or_default();
-                items.push(Item::new(name, Sort::Name).detail(sort(d.kind)).documentation(note));
+                items.push(Item::new(name, ItemSort::Name).detail(sort(d.kind)).documentation(note));
             }
         }
     }
@@ -335,7 +337,7 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
     }
     items.extend(choices(analysis, file, root, &spot));
     items.extend(seen::model_names(analysis, dialect, &spot));
-    let of_format = |v: Choice| Item::new(v.text, Sort::Value);
+    let of_format = |v: Choice| Item::new(v.text, ItemSort::Value);
     if key == Some("model") && !items.is_empty() {
         items.splice(0..0, values_at(dialect, root, &segments(&spot.path)).into_iter().map(of_format));
         let mut known = HashSet::new();

@@ -5,7 +5,7 @@ use trefoil_syntax::{FileId, Span};
 use trefoil_template::policy::{Blocks, ConditionGrammar};
 use trefoil_template::{Policy, Value};
 
-use super::{Completion, Item, STAND_IN, Sort, deeper, inside, seen};
+use super::{Completion, Item, ItemSort, STAND_IN, deeper, inside, seen};
 use crate::analysis::Analysis;
 use crate::cursor::line;
 use crate::{hover, rename, types, words};
@@ -21,15 +21,18 @@ pub fn complete(
         return found;
     }
     let text = analysis.text(file);
-    let written = Written::read(text, offset);
+    let written = WrittenPath::read(text, offset);
     if let Some(scope) = analysis.scope_at(file, offset) {
-        return Completion { replace: written.last, items: items(&Around { analysis, file, offset }, scope, &written) };
+        return Completion {
+            replace: written.last,
+            items: items(&TagAround { analysis, file, offset }, scope, &written),
+        };
     }
     for (text, offset) in attempts(text, offset) {
         if let Some((analysis, file)) = retry(&text)
             && let Some(scope) = analysis.scope_at(file, offset)
         {
-            let around = Around { analysis: &analysis, file, offset };
+            let around = TagAround { analysis: &analysis, file, offset };
             return Completion { replace: written.last, items: items(&around, scope, &written) };
         }
     }
@@ -53,7 +56,7 @@ fn before(text: &str, offset: u32) -> &str {
 }
 
 /// What is written of a path up to the cursor.
-pub(super) struct Written<'t> {
+pub(super) struct WrittenPath<'t> {
     /// The segments that are done.
     done: Vec<&'t str>,
     /// The bytes of the one being written, to its end after the cursor.
@@ -64,7 +67,7 @@ pub(super) struct Written<'t> {
     tag: bool,
 }
 
-impl<'t> Written<'t> {
+impl<'t> WrittenPath<'t> {
     pub(super) fn read(text: &'t str, offset: u32) -> Self {
         let before = before(text, offset);
         let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
@@ -140,13 +143,13 @@ fn blanks_at(text: &str, at: usize) -> usize {
 }
 
 /// Where the cursor is.
-pub(super) struct Around<'a> {
+pub(super) struct TagAround<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) file: FileId,
     pub(super) offset: u32,
 }
 
-fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item> {
+fn items(around: &TagAround<'_>, scope: &Scope, written: &WrittenPath<'_>) -> Vec<Item> {
     if let Some(compared) = compared(scope, written.head) {
         // Not the quotes that the scalar has.
         let text = around.analysis.text(around.file);
@@ -160,18 +163,18 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
         }
         if !values.is_empty() || open {
             // Within quotes a name would be text.
-            return values.into_iter().map(|v| Item::new(v, Sort::Value)).collect();
+            return values.into_iter().map(|v| Item::new(v, ItemSort::Value)).collect();
         }
     }
     let head = written.head.trim_end();
     if written.tag && scope.policy.filters && head.ends_with('|') {
-        return ["default('')", "json_or_default('[]')"].map(|f| Item::new(f, Sort::Word)).into();
+        return ["default('')", "json_or_default('[]')"].map(|f| Item::new(f, ItemSort::Word)).into();
     }
     if written.tag && head.ends_with("{{#") {
-        return blocks(scope.policy).iter().map(|b| Item::new(*b, Sort::Word)).collect();
+        return blocks(scope.policy).iter().map(|b| Item::new(*b, ItemSort::Word)).collect();
     }
     if written.tag && head.ends_with("{{/") {
-        return blocks(scope.policy).iter().map(|b| Item::new(*b, Sort::Word)).collect();
+        return blocks(scope.policy).iter().map(|b| Item::new(*b, ItemSort::Word)).collect();
     }
     let braced = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
     if braced && !written.tag {
@@ -191,7 +194,7 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
     if written.done.is_empty() && scope.policy.blocks == Blocks::Handlebars && (written.tag || scope.condition) {
         items.extend(helpers(scope));
         if written.tag {
-            items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, Sort::Word)));
+            items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, ItemSort::Word)));
         }
     }
     items
@@ -200,7 +203,7 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
 /// The helpers of the language.
 pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
     let all = words::helpers(scope.policy).iter();
-    all.map(|w| Item::new(w.name, Sort::Word).detail("helper").documentation(w.about))
+    all.map(|w| Item::new(w.name, ItemSort::Word).detail("helper").documentation(w.about))
 }
 
 fn blocks(policy: &Policy) -> &'static [&'static str] {
@@ -256,7 +259,7 @@ pub(super) fn properties(schema: &Value) -> Vec<Item> {
     let all = types::properties(schema).into_iter();
     all.map(|p| {
         let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        Item::new(p.name, Sort::Property).detail(types::describe(p.schema)).documentation(note)
+        Item::new(p.name, ItemSort::Property).detail(types::describe(p.schema)).documentation(note)
     })
     .collect()
 }
@@ -264,7 +267,7 @@ pub(super) fn properties(schema: &Value) -> Vec<Item> {
 fn named(name: &Name, label: &str) -> Item {
     let mut about: Vec<String> = name.note.iter().map(ToString::to_string).collect();
     about.push(hover::defined(name.defined).to_owned());
-    Item::new(label, Sort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
+    Item::new(label, ItemSort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
 }
 
 /// What is on the left of a comparison whose right side is being written.
@@ -292,8 +295,8 @@ fn compared(scope: &Scope, head: &str) -> Option<Compared> {
 const STATUS: [&str; 2] = ["success", "failed"];
 
 /// The words that a path was compared with elsewhere, those that a person is asked for, or how a state can end.
-fn words(around: &Around<'_>, scope: &Scope, path: &str) -> Vec<String> {
-    let Around { analysis, file, offset } = *around;
+fn words(around: &TagAround<'_>, scope: &Scope, path: &str) -> Vec<String> {
+    let TagAround { analysis, file, offset } = *around;
     let mut out = seen::compared_with(analysis, path, file, offset);
     if scope.policy.blocks == Blocks::Handlebars && path.ends_with(".status") {
         out.extend(STATUS.into_iter().filter(|s| !out.iter().any(|o| o == s)).map(str::to_owned).collect::<Vec<_>>());

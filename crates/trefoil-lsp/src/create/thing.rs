@@ -10,18 +10,18 @@ use trefoil_syntax::{Edit, FileId, Location, Span};
 use super::{Creation, insert};
 use crate::analysis::Analysis;
 use crate::completion::{environment, models, named_by};
-use crate::cursor::{Step, spot};
+use crate::cursor::{PathStep, spot};
 
 /// What makes the thing that a key names.
 pub fn missing(analysis: &Analysis, dialect: &str, at: Location) -> Option<Creation> {
     let root = analysis.tree(at.file)?;
     let spot = spot(root, at.span.start);
     let key = spot.path.iter().rev().find_map(|step| match step {
-        Step::Key(key) => Some(key.as_str()),
-        Step::Item(_) => None,
+        PathStep::Key(key) => Some(key.as_str()),
+        PathStep::Item(_) => None,
     })?;
     let name = analysis.text_at(at);
-    let around = Around { analysis, at, root, call: spot.within.mapping(), name };
+    let around = MissingThing { analysis, at, root, call: spot.within.mapping(), name };
     if dialect == "sirenspec" && key == "ref" {
         return around.file_at(name);
     }
@@ -46,7 +46,7 @@ pub fn env_file(analysis: &Analysis, dialect: &str, file: FileId, here: impl Fn(
     let root = analysis.tree(file).filter(|_| dialect == "sirenspec")?;
     let path = root.mapping()?.get("env_file")?.value.string()?;
     let at = Location { file, span: path.content() };
-    let around = Around { analysis, at, root, call: None, name: &path.value };
+    let around = MissingThing { analysis, at, root, call: None, name: &path.value };
     let own = around.folder()?;
     let target = door::clean(&own.join(&*path.value));
     if !here(at.span) || path.value.is_empty() || !target.starts_with(&own) || target == own {
@@ -57,7 +57,7 @@ pub fn env_file(analysis: &Analysis, dialect: &str, file: FileId, here: impl Fn(
     around.file(target, format!("create environment file `{}`", path.value), &text)
 }
 
-struct Around<'a> {
+struct MissingThing<'a> {
     analysis: &'a Analysis,
     at: Location,
     root: &'a Node,
@@ -66,7 +66,7 @@ struct Around<'a> {
     name: &'a str,
 }
 
-impl<'a> Around<'a> {
+impl<'a> MissingThing<'a> {
     /// The model that the folder uses first.
     fn model(&self) -> (String, String) {
         let usual = || ("openai".to_owned(), "gpt-4o-mini".to_owned());

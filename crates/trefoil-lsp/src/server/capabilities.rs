@@ -62,7 +62,7 @@ pub fn result(session: &Session) -> Value {
         semantic_tokens_provider: Some(
             lsp::SemanticTokensOptions {
                 legend: lsp::SemanticTokensLegend {
-                    token_types: semantic_tokens::Kind::ALL.iter().map(|k| k.name().to_owned()).collect(),
+                    token_types: semantic_tokens::TokenKind::ALL.iter().map(|k| k.name().to_owned()).collect(),
                     token_modifiers: Vec::new(),
                 },
                 range: Some(true.into()),

@@ -63,7 +63,7 @@ pub struct Session {
 }
 
 /// A place that a client asks about, as features take it.
-pub struct Place {
+pub struct RequestPlace {
     /// What is known.
     pub analysis: Arc<Analysis>,
     /// The file in it.
@@ -201,13 +201,13 @@ impl Session {
         self.tokens.get(&uri.0).filter(|(known, _)| known == id).map(|(_, data)| &**data)
     }
     /// The document that a client names.
-    pub fn document(&mut self, uri: &Uri) -> Option<Place> {
+    pub fn document(&mut self, uri: &Uri) -> Option<RequestPlace> {
         let path = real(&uri::of_document(uri)?);
         let (analysis, file) = self.workspace.analysis(&path)?;
-        Some(Place { analysis, file, path, offset: 0 })
+        Some(RequestPlace { analysis, file, path, offset: 0 })
     }
     /// The place that a client names.
-    pub fn place(&mut self, uri: &Uri, position: Position) -> Option<Place> {
+    pub fn place(&mut self, uri: &Uri, position: Position) -> Option<RequestPlace> {
         let mut place = self.document(uri)?;
         place.offset = Lines::new(place.analysis.text(place.file), self.encoding).offset(position);
         Some(place)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_lsp::completion::Sort;
+use trefoil_lsp::completion::ItemSort;
 use trefoil_lsp::{
     Analysis, Workspace, code_action, completion, create, definition, diagnostics, folding, highlight, hover,
     inlay_hints, lens, links, references, rename, selection, semantic_tokens, signature, symbols, workspace_symbols,
@@ -139,7 +139,7 @@ fn what_is_written_would_have_been_offered() {
             }
             // What is written to is offered as a whole path.
             let last = |label: &str| first(label) || written.contains("writes:") && label.contains(&name);
-            if !found.items.iter().any(|i| matches!(i.sort, Sort::Name | Sort::Property) && last(&i.label)) {
+            if !found.items.iter().any(|i| matches!(i.sort, ItemSort::Name | ItemSort::Property) && last(&i.label)) {
                 missing.push(format!("{}:{line} {name}", path.file_name().unwrap().to_string_lossy()));
             }
         }

@@ -22,10 +22,10 @@ pattern!(SSN, r"\b\d{3}-\d{2}-\d{4}\b");
 pattern!(CARD, r"\b\d(?:[ -]?\d){12,18}\b");
 
 /// A finding: what, and which bytes.
-pub type Found = (PiiEntity, Range<usize>);
+pub type PiiMatch = (PiiEntity, Range<usize>);
 
 /// All findings in a text.
-pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<Found> {
+pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<PiiMatch> {
     let mut found = Vec::new();
     for &entity in entities {
         let pattern = match entity {
@@ -44,7 +44,7 @@ pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<Found> {
 /// Does what a guard says about findings; the changed text, if it is changed.
 pub fn act(
     text: &str,
-    found: &[Found],
+    found: &[PiiMatch],
     action: PiiAction,
     replacement: &str,
     side: Side,
@@ -68,7 +68,7 @@ pub fn act(
 }
 
 /// The text with `replacement` for each finding. Overlapping ones are one.
-pub fn redact(text: &str, found: &[Found], replacement: &str) -> String {
+pub fn redact(text: &str, found: &[PiiMatch], replacement: &str) -> String {
     let mut spans: Vec<Range<usize>> = found.iter().map(|(_, span)| span.clone()).collect();
     spans.sort_by_key(|s| (s.start, s.end));
     let mut out = String::with_capacity(text.len());

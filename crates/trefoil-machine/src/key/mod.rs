@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-pub use read::{Part, parent, parts, unmarked, without_try};
+pub use read::{KeyPart, parent, parts, unmarked, without_try};
 pub use write::segment;
-pub(crate) use write::{Builder, Path};
+pub(crate) use write::{KeyBuilder, Path};
 
 /// The structural key of a step or activity: the path of labels from the entry flow, with `@PASS` (loop passes, state
 /// visits; from 1), `[ITEM]` (fan-outs; from 0), `#ATTEMPT` (iterations of `Attempts`; from 1) and `!TRY` (retries, from 2)
@@ -29,7 +29,7 @@ impl Key {
         &self.0
     }
     /// Its parts, outermost first.
-    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+    pub fn parts(&self) -> impl Iterator<Item = KeyPart<'_>> {
         parts(&self.0)
     }
     /// The key around it.

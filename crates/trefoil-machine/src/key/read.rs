@@ -7,7 +7,7 @@ const MARKS: [char; 5] = ['@', '[', '#', '!', '~'];
 
 /// A part of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'k> {
+pub enum KeyPart<'k> {
     /// The label that a segment begins with, escaped; empty for an unlabelled step.
     Label(&'k str),
     /// `@PASS`
@@ -23,7 +23,7 @@ pub enum Part<'k> {
 }
 
 /// The parts of a key in order. What is no key has parts, too: a mark without a number is passed over.
-pub fn parts(key: &str) -> impl Iterator<Item = Part<'_>> {
+pub fn parts(key: &str) -> impl Iterator<Item = KeyPart<'_>> {
     key.split('/').flat_map(|segment| {
         let label = segment.find(MARKS).unwrap_or(segment.len());
         let (label, mut rest) = segment.split_at(label);
@@ -36,18 +36,18 @@ pub fn parts(key: &str) -> impl Iterator<Item = Part<'_>> {
                 rest = next;
                 let number = || mark.trim_end_matches(']').parse().ok();
                 let part = match sign {
-                    '@' => number().map(Part::Pass),
-                    '[' => number().map(Part::Item),
-                    '#' => number().map(Part::Iteration),
-                    '!' => number().map(Part::Try),
-                    _ => Some(Part::Own(mark)),
+                    '@' => number().map(KeyPart::Pass),
+                    '[' => number().map(KeyPart::Item),
+                    '#' => number().map(KeyPart::Iteration),
+                    '!' => number().map(KeyPart::Try),
+                    _ => Some(KeyPart::Own(mark)),
                 };
                 if part.is_some() {
                     return part;
                 }
             }
         });
-        std::iter::once(Part::Label(label)).chain(marks)
+        std::iter::once(KeyPart::Label(label)).chain(marks)
     })
 }
 
@@ -58,7 +58,7 @@ pub fn unmarked(key: &str) -> Cow<'_, str> {
     }
     let labels = parts(key).filter_map(|part| match part {
         // An unlabelled step leaves a mark and no label.
-        Part::Label(label) if !label.is_empty() => Some(label),
+        KeyPart::Label(label) if !label.is_empty() => Some(label),
         _ => None,
     });
     Cow::Owned(labels.collect::<Vec<_>>().join("/"))
@@ -84,19 +84,19 @@ mod tests {
 
     #[test]
     fn a_key_is_its_labels_and_marks() {
-        let all: Vec<Part<'_>> = parts("write@2[0]#3/review!2~timeout.1").collect();
+        let all: Vec<KeyPart<'_>> = parts("write@2[0]#3/review!2~timeout.1").collect();
         let expected = [
-            Part::Label("write"),
-            Part::Pass(2),
-            Part::Item(0),
-            Part::Iteration(3),
-            Part::Label("review"),
-            Part::Try(2),
-            Part::Own("timeout.1"),
+            KeyPart::Label("write"),
+            KeyPart::Pass(2),
+            KeyPart::Item(0),
+            KeyPart::Iteration(3),
+            KeyPart::Label("review"),
+            KeyPart::Try(2),
+            KeyPart::Own("timeout.1"),
         ];
         assert_eq!(all, expected);
-        assert_eq!(parts("@1/b").collect::<Vec<_>>(), [Part::Label(""), Part::Pass(1), Part::Label("b")]);
-        assert_eq!(parts("a@x[/b!").collect::<Vec<_>>(), [Part::Label("a"), Part::Label("b")]);
+        assert_eq!(parts("@1/b").collect::<Vec<_>>(), [KeyPart::Label(""), KeyPart::Pass(1), KeyPart::Label("b")]);
+        assert_eq!(parts("a@x[/b!").collect::<Vec<_>>(), [KeyPart::Label("a"), KeyPart::Label("b")]);
     }
 
     #[test]

@@ -25,11 +25,11 @@ pub fn segment(label: &str) -> String {
 
 /// Builds keys in one buffer, so that a key costs one allocation.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct KeyBuilder {
     buffer: String,
 }
 
-impl Builder {
+impl KeyBuilder {
     /// `parent` with whatever `write` appends. A name is set off by `/`, a mark follows directly.
     pub fn make(&mut self, parent: &Key, write: impl FnOnce(&mut Path<'_>)) -> Key {
         self.buffer.clear();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn keys_read_as_their_documentation_says() {
-        let mut builder = Builder::default();
+        let mut builder = KeyBuilder::default();
         let root = Key("".into());
         let write = builder.make(&root, |k| {
             k.name("write");

@@ -23,7 +23,7 @@ pub struct Activation {
     /// in an overlay. Else empty.
     pub trails: Vec<Trail>,
     /// What a call, as opposed to an overlay, has beside them.
-    pub call: Option<Box<Call>>,
+    pub call: Option<Box<FlowCall>>,
 }
 
 /// Where slots are.
@@ -42,7 +42,7 @@ pub enum Slots {
 
 /// A call of a flow.
 #[derive(Debug)]
-pub struct Call {
+pub struct FlowCall {
     /// The flow.
     pub flow: FlowId,
     /// The activation (or overlay) that the call was made in.
@@ -73,7 +73,7 @@ const UNSET: Option<Value> = None;
 impl Activation {
     /// A call's slots, all unset.
     pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began_ms: u64) -> Self {
-        let call = Call {
+        let call = FlowCall {
             flow,
             caller,
             depth,
@@ -194,12 +194,12 @@ impl Arena<Activation> {
     }
 
     /// The call that an activation or overlay belongs to.
-    pub fn call(&self, id: ActivationId) -> Option<&Call> {
+    pub fn call(&self, id: ActivationId) -> Option<&FlowCall> {
         self.get(self.call_of(id)?)?.call.as_deref()
     }
 
     /// The same, to change it.
-    pub fn call_mut(&mut self, id: ActivationId) -> Option<&mut Call> {
+    pub fn call_mut(&mut self, id: ActivationId) -> Option<&mut FlowCall> {
         let id = self.call_of(id)?;
         self.get_mut(id)?.call.as_deref_mut()
     }

@@ -37,12 +37,12 @@ impl<T> fmt::Debug for Id<T> {
 /// Items in reusable places.
 #[derive(Debug)]
 pub struct Arena<T> {
-    places: Vec<Place<T>>,
+    places: Vec<ArenaPlace<T>>,
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct ArenaPlace<T> {
     generation: u32,
     item: Option<T>,
 }
@@ -62,7 +62,7 @@ impl<T> Arena<T> {
             slot.item = Some(item);
             return Id { place, generation: slot.generation, of: PhantomData };
         }
-        self.places.push(Place { generation: 0, item: Some(item) });
+        self.places.push(ArenaPlace { generation: 0, item: Some(item) });
         Id { place: self.places.len() as u32 - 1, generation: 0, of: PhantomData }
     }
 

@@ -142,17 +142,17 @@ pub enum Doing {
     /// The position in the sequence.
     Sequence(u32),
     /// Branches under way.
-    Parallel(Box<parallel::Running>),
+    Parallel(Box<parallel::RunningBranches>),
     /// The pass, from 1.
     Loop(u32),
     /// Instances under way.
-    ForEach(Box<for_each::Running>),
+    ForEach(Box<for_each::RunningItems>),
     /// Nodes under way.
-    Graph(Box<graph::Running>),
+    Graph(Box<graph::RunningNodes>),
     /// The current state.
-    StateMachine(Box<state_machine::Running>),
+    StateMachine(Box<state_machine::RunningStates>),
     /// The iteration.
-    Attempts(Box<attempts::Running>),
+    Attempts(Box<attempts::RunningAttempt>),
 }
 
 /// How a step or flow ended.

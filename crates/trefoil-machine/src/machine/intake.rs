@@ -6,7 +6,7 @@ use trefoil_ir::{Flow, FlowId, Intake};
 use trefoil_syntax::suggest;
 use trefoil_template::{Object, Value};
 
-use super::eval::Stop;
+use super::eval::EvalStop;
 use super::prepared::Prepared;
 use super::trail::{self, Trail};
 use crate::error::RunError;
@@ -16,7 +16,7 @@ use crate::provenance::{From, Origin};
 type Taken = (Option<Value>, Option<Value>);
 
 /// Takes an input in. Of several faults the first one stops the call.
-pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Stop> {
+pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, EvalStop> {
     fit(prepared, id, flow, input).map_err(|faults| {
         let first = faults.into_iter().next();
         first

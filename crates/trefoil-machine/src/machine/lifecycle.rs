@@ -5,7 +5,7 @@ use trefoil_ir::{
 };
 use trefoil_template::Value;
 
-use super::eval::Stop;
+use super::eval::EvalStop;
 use super::frame::{FrameId, Outcome, Task, What};
 use super::jitter;
 use super::steps;
@@ -50,7 +50,7 @@ pub enum Started {
 
 impl Turn<'_> {
     /// A step's turn has come.
-    pub fn begin(&mut self, f: FrameId) -> Result<(), Stop> {
+    pub fn begin(&mut self, f: FrameId) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return steps::flow::begin(self, f) };
         if let Some(when) = &step.when
             && !self.context(f, None, None).cond(when)?
@@ -72,7 +72,7 @@ impl Turn<'_> {
     }
 
     /// Tries a step.
-    pub fn try_once(&mut self, f: FrameId) -> Result<(), Stop> {
+    pub fn try_once(&mut self, f: FrameId) -> Result<(), EvalStop> {
         let Some((id, step)) = self.step_of(f) else { return Ok(()) };
         self.announce(f, id, step);
         match steps::start(self, f, id, step)? {
@@ -121,7 +121,7 @@ impl Turn<'_> {
     }
 
     /// An effect came back.
-    pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
+    pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return Ok(()) };
         if let StepKind::Model(call) = &step.kind {
             steps::model::warn_of_tokens(self, f, call);
@@ -141,7 +141,7 @@ impl Turn<'_> {
     }
 
     /// A try ended.
-    pub fn settle(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
+    pub fn settle(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else {
             self.end(f, outcome.clone());
             return Ok(());
@@ -165,7 +165,7 @@ impl Turn<'_> {
     }
 
     /// What a step makes of its result.
-    pub fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, Stop> {
+    pub fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, EvalStop> {
         let value = match &step.shape {
             Some(shape) => self.context(f, Some(raw), None).expr(shape)?,
             None => raw.clone(),
@@ -207,7 +207,7 @@ impl Turn<'_> {
     }
 
     /// A failure that remains after the retries.
-    fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), Stop> {
+    fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), EvalStop> {
         self.keep_cause(f, step, Some(&error));
         match &step.policy.on_failure {
             _ if goes_up(step, &error) => {
@@ -230,9 +230,9 @@ impl Turn<'_> {
                         self.note_failed(f, step, &error, "default");
                         self.succeed(f, step, value);
                     }
-                    Err(Stop::Ask(question)) => return Err(Stop::Ask(question)),
+                    Err(EvalStop::Ask(question)) => return Err(EvalStop::Ask(question)),
                     // No default to be had: the failure of the default is the last word.
-                    Err(Stop::Fail(mut second)) => {
+                    Err(EvalStop::Fail(mut second)) => {
                         self.place(f, step, &mut second);
                         self.note_failed(f, step, &second, "fail");
                         self.end(f, Outcome::Failed(second));

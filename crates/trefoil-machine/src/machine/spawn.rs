@@ -6,7 +6,7 @@ use trefoil_ir::{FlowId, StepId};
 
 use super::Command;
 use super::activation::{Activation, ActivationId};
-use super::eval::Stop;
+use super::eval::EvalStop;
 use super::frame::{Doing, Frame, FrameId, Task, What};
 use super::steps::flow::FlowCall;
 use super::turn::{Pending, Purpose, Turn};
@@ -29,7 +29,7 @@ impl Turn<'_> {
         step: StepId,
         activation: Option<ActivationId>,
         write: impl FnOnce(&mut Path<'_>),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EvalStop> {
         self.count()?;
         let segment = self.prepared.segment(step);
         let Some(above) = self.core.frames.get(parent) else { return Ok(()) };
@@ -51,7 +51,7 @@ impl Turn<'_> {
         key: Key,
         caller: Option<ActivationId>,
         call: FlowCall,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EvalStop> {
         self.count()?;
         let depth = caller.and_then(|a| self.core.activations.call(a)).map_or(0, |c| c.depth + 1);
         if depth > MAX_DEPTH {

@@ -4,16 +4,16 @@ use trefoil_ir::{Callee, FlowId, Program, Step, StepId, StepKind};
 
 /// Whether a call of the flow begins with a model call, or comes to one whatever it decides, unless it fails before.
 pub fn calls(program: &Program, flow: FlowId) -> bool {
-    Look { program, known: vec![None; program.flows.len()] }.flow(flow)
+    SurelyLook { program, known: vec![None; program.flows.len()] }.flow(flow)
 }
 
-struct Look<'p> {
+struct SurelyLook<'p> {
     program: &'p Program,
     /// By flow. One that is being looked at counts as one that does not.
     known: Vec<Option<bool>>,
 }
 
-impl Look<'_> {
+impl SurelyLook<'_> {
     fn flow(&mut self, id: FlowId) -> bool {
         match self.known.get_mut(id.index()) {
             Some(Some(known)) => return *known,

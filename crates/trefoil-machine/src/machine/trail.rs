@@ -6,10 +6,10 @@ use std::sync::Arc;
 use trefoil_syntax::Location;
 
 use crate::key::Key;
-use crate::provenance::{From, Origin, Part, Via, covered};
+use crate::provenance::{From, Origin, TextPart, Via, covered};
 
 /// Where a value came from; none: not known.
-pub type Trail = Option<Arc<Node>>;
+pub type Trail = Option<Arc<TrailNode>>;
 
 /// Parts of one text; beyond, the rest counts as one.
 const MOST_PARTS: usize = 4096;
@@ -20,7 +20,7 @@ const MOST_MEMBERS: usize = 1024;
 
 /// Where a value came from.
 #[derive(Debug)]
-pub enum Node {
+pub enum TrailNode {
     /// All of it from one place.
     Whole(Origin),
     /// An object: members that came from elsewhere than the rest of it.
@@ -28,7 +28,7 @@ pub enum Node {
     /// A list.
     List(Vec<Trail>),
     /// A text in parts.
-    Text(Vec<Part>),
+    Text(Vec<TextPart>),
 }
 
 /// A value that came from one place.
@@ -38,19 +38,19 @@ pub fn whole(from: From) -> Trail {
 
 /// The same, with what else is known.
 pub fn origin(origin: Origin) -> Trail {
-    Some(Arc::new(Node::Whole(origin)))
+    Some(Arc::new(TrailNode::Whole(origin)))
 }
 
 /// An object put together from these members.
 pub fn object(members: impl IntoIterator<Item = (Arc<str>, Trail)>, rest: Trail) -> Trail {
     let members: Vec<_> = members.into_iter().take(MOST_MEMBERS).collect();
-    if members.is_empty() && rest.is_some() { rest } else { Some(Arc::new(Node::Object(members, rest))) }
+    if members.is_empty() && rest.is_some() { rest } else { Some(Arc::new(TrailNode::Object(members, rest))) }
 }
 
 /// The item of a fan-out: it came from there, and was dealt out.
 pub fn as_item(trail: Trail) -> Trail {
     match trail.as_deref() {
-        Some(Node::Whole(known)) => {
+        Some(TrailNode::Whole(known)) => {
             let by = match &known.from {
                 From::Step(key) => Some(key.clone()),
                 From::Item(key) => key.clone(),
@@ -68,17 +68,17 @@ pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
     for (depth, name) in path.iter().enumerate() {
         let node = at?;
         at = match &*node {
-            Node::Whole(known) => {
+            TrailNode::Whole(known) => {
                 let mut known = known.clone();
                 known.member.extend(path.iter().skip(depth).cloned());
                 return origin(known);
             }
-            Node::Object(members, rest) => match members.iter().rev().find(|(known, _)| known == name) {
+            TrailNode::Object(members, rest) => match members.iter().rev().find(|(known, _)| known == name) {
                 Some((_, trail)) => trail.clone(),
                 None => return member(rest, path.get(depth..).unwrap_or_default()),
             },
-            Node::List(items) => items.get(name.parse::<usize>().ok()?)?.clone(),
-            Node::Text(_) => return None,
+            TrailNode::List(items) => items.get(name.parse::<usize>().ok()?)?.clone(),
+            TrailNode::Text(_) => return None,
         };
     }
     at
@@ -86,7 +86,7 @@ pub fn member(trail: &Trail, path: &[Arc<str>]) -> Trail {
 
 /// The one origin of a value that is shown as a whole.
 pub fn collapse(trail: &Trail) -> Origin {
-    let mut seen = Seen::default();
+    let mut seen = SeenNodes::default();
     seen.take(trail, 0);
     match (seen.only, seen.mixed, seen.steps.as_slice()) {
         (Some(only), false, _) => only,
@@ -97,13 +97,13 @@ pub fn collapse(trail: &Trail) -> Origin {
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenNodes {
     only: Option<Origin>,
     mixed: bool,
     steps: Vec<Key>,
 }
 
-impl Seen {
+impl SeenNodes {
     fn take(&mut self, trail: &Trail, depth: usize) {
         let Some(node) = trail else {
             self.mixed = true;
@@ -112,15 +112,15 @@ impl Seen {
         // Values are bounded in depth, and trails follow values.
         match &**node {
             _ if depth > trefoil_template::limits::VALUE_DEPTH => self.mixed = true,
-            Node::Whole(origin) => self.one(origin),
-            Node::Object(members, rest) => {
+            TrailNode::Whole(origin) => self.one(origin),
+            TrailNode::Object(members, rest) => {
                 members.iter().for_each(|(_, trail)| self.take(trail, depth + 1));
                 if rest.is_some() {
                     self.take(rest, depth + 1);
                 }
             }
-            Node::List(items) => items.iter().take(MOST_MEMBERS).for_each(|trail| self.take(trail, depth + 1)),
-            Node::Text(parts) => parts.iter().for_each(|part| self.one(&part.origin)),
+            TrailNode::List(items) => items.iter().take(MOST_MEMBERS).for_each(|trail| self.take(trail, depth + 1)),
+            TrailNode::Text(parts) => parts.iter().for_each(|part| self.one(&part.origin)),
         }
     }
 
@@ -179,13 +179,14 @@ impl Placeholder {
         }
         let inner = |trail: &Trail| self.hand(trail, depth + 1);
         Some(Arc::new(match &**node {
-            Node::Whole(origin) => Node::Whole(self.on(origin.clone())),
-            Node::Object(members, rest) => {
-                Node::Object(members.iter().map(|(name, trail)| (name.clone(), inner(trail))).collect(), inner(rest))
-            }
-            Node::List(items) => Node::List(items.iter().map(inner).collect()),
-            Node::Text(parts) => {
-                Node::Text(parts.iter().map(|p| Part { origin: self.on(p.origin.clone()), ..*p }).collect())
+            TrailNode::Whole(origin) => TrailNode::Whole(self.on(origin.clone())),
+            TrailNode::Object(members, rest) => TrailNode::Object(
+                members.iter().map(|(name, trail)| (name.clone(), inner(trail))).collect(),
+                inner(rest),
+            ),
+            TrailNode::List(items) => TrailNode::List(items.iter().map(inner).collect()),
+            TrailNode::Text(parts) => {
+                TrailNode::Text(parts.iter().map(|p| TextPart { origin: self.on(p.origin.clone()), ..*p }).collect())
             }
         }))
     }
@@ -193,7 +194,7 @@ impl Placeholder {
 
 /// A text put together from parts.
 #[derive(Debug, Default)]
-pub struct Parts(pub Vec<Part>);
+pub struct Parts(pub Vec<TextPart>);
 
 impl Parts {
     /// Text from one place.
@@ -204,14 +205,14 @@ impl Parts {
         let origin = if self.0.len() < MOST_PARTS { origin } else { Origin::of(From::Other) };
         match self.0.last_mut() {
             Some(last) if last.origin == origin => last.len += len as u32,
-            _ => self.0.push(Part { len: len as u32, origin }),
+            _ => self.0.push(TextPart { len: len as u32, origin }),
         }
     }
 
     /// A value shown as text of this length: in its own parts where it is a text that has them.
     pub fn push_value(&mut self, len: usize, trail: &Trail) {
         match trail.as_deref() {
-            Some(Node::Text(parts)) if covered(parts) == len => {
+            Some(TrailNode::Text(parts)) if covered(parts) == len => {
                 for part in parts {
                     self.push(part.len as usize, part.origin.clone());
                 }
@@ -222,7 +223,7 @@ impl Parts {
 
     /// As a value's trail.
     pub fn into_trail(self) -> Trail {
-        Some(Arc::new(Node::Text(self.0)))
+        Some(Arc::new(TrailNode::Text(self.0)))
     }
 }
 

@@ -10,7 +10,7 @@ use trefoil_template::{Value, limits};
 
 use super::activation::Activation;
 use super::arena::Arena;
-use super::eval::{Context, Stop};
+use super::eval::{Context, EvalStop};
 use super::frame::{Doing, Frame, FrameId, Outcome, Task, What};
 use super::prepared::Prepared;
 use super::trail::{self, Trail};
@@ -43,7 +43,7 @@ pub struct Core {
     /// What this turn gives.
     pub output: Output,
     /// Builds keys.
-    pub keys: crate::key::Builder,
+    pub keys: crate::key::KeyBuilder,
     /// Spent by the whole run.
     pub usage: Usage,
     /// Model calls begun.
@@ -103,7 +103,7 @@ impl Core {
             pending: IndexMap::new(),
             tasks: Vec::new(),
             output: Output::default(),
-            keys: crate::key::Builder::default(),
+            keys: crate::key::KeyBuilder::default(),
             usage: Usage::default(),
             calls: 0,
             answered: 0,
@@ -143,7 +143,7 @@ impl<'p> Turn<'p> {
         let trails = self.core.traces.then(|| steps::flow::CallTrails::of_input(trail::whole(From::Input)));
         let call = steps::flow::FlowCall { input, trails: trails.flatten(), ..Default::default() };
         let spawned = self.spawn_flow(None, 0, self.program.entry, Key("".into()), None, call);
-        if let Err(Stop::Fail(error)) = spawned {
+        if let Err(EvalStop::Fail(error)) = spawned {
             self.finish(Err(*error));
         }
     }
@@ -158,8 +158,8 @@ impl<'p> Turn<'p> {
             }
             match self.work(&task) {
                 Ok(()) => {}
-                Err(Stop::Ask(question)) => self.ask(frame, *question, task),
-                Err(Stop::Fail(error)) => self.push(Task::Settle(frame, Outcome::Failed(error))),
+                Err(EvalStop::Ask(question)) => self.ask(frame, *question, task),
+                Err(EvalStop::Fail(error)) => self.push(Task::Settle(frame, Outcome::Failed(error))),
             }
             if let Some(text) = self.too_heavy() {
                 let key = self.core.frames.get(frame).map(|f| f.key.clone());
@@ -170,7 +170,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    fn work(&mut self, task: &Task) -> Result<(), Stop> {
+    fn work(&mut self, task: &Task) -> Result<(), EvalStop> {
         match task {
             Task::Begin(f) => self.begin(*f),
             Task::Try(f) => self.try_once(*f),
@@ -196,7 +196,7 @@ impl<'p> Turn<'p> {
     }
 
     /// A child of a structure ended.
-    fn ended(&mut self, f: FrameId, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+    fn ended(&mut self, f: FrameId, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some(frame) = self.core.frames.get(f) else { return Ok(()) };
         let step = match frame.what {
             What::Flow(flow) => return steps::flow::ended(self, f, flow, place, outcome),
@@ -354,7 +354,7 @@ impl<'p> Turn<'p> {
     }
 
     /// Counts a step that begins.
-    pub fn count(&mut self) -> Result<(), Stop> {
+    pub fn count(&mut self) -> Result<(), EvalStop> {
         self.core.begun += 1;
         if self.core.begun > MAX_STEPS {
             return Err(RunError::new("LIMIT_EXCEEDED", format!("more than {MAX_STEPS} steps in one run")).into());

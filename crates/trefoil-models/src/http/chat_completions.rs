@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
 
-use super::{Answer, Endpoint, Partial, client, options, schema, sse};
+use super::{Endpoint, Partial, PartialAnswer, client, options, schema, sse};
 use crate::vendors::ChatQuirks;
 
 /// The request body. `openai`: the server is OpenAI's own, which wants `max_completion_tokens` where the others know
@@ -77,7 +77,7 @@ pub(super) fn body(request: &ModelRequest, quirks: &ChatQuirks, openai: bool) ->
 }
 
 /// A whole answer.
-pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<Answer, ModelError> {
+pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let message = json
         .pointer("/choices/0/message")
@@ -91,7 +91,7 @@ pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<Answer, ModelEr
     // A model that will not answer says so beside an empty content.
     let text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
     let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    Ok(Answer { text, usage: usage(json.get("usage")), model: model(json), finish, id })
+    Ok(PartialAnswer { text, usage: usage(json.get("usage")), model: model(json), finish, id })
 }
 
 /// Why it stopped: <https://platform.openai.com/docs/api-reference/chat/object>, with the words of others beside. What

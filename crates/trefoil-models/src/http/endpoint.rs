@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
-use super::{Answer, Partial, chat_completions, messages, sse};
+use super::{Partial, PartialAnswer, chat_completions, messages, sse};
 use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::Protocol;
@@ -96,7 +96,7 @@ impl Endpoint {
         self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.scrub(text))
     }
 
-    pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<Answer, ModelError> {
+    pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<PartialAnswer, ModelError> {
         match self.protocol {
             Protocol::Messages => messages::answer(self, json),
             _ => chat_completions::answer(self, json),

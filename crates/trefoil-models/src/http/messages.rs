@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
 
-use super::{Answer, Endpoint, Partial, client, options, schema, sse};
+use super::{Endpoint, Partial, PartialAnswer, client, options, schema, sse};
 
 /// Sent when the manifest sets none: the protocol demands a number, and every model takes this one.
 pub const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -67,7 +67,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<Json, ModelError> {
 }
 
 /// A whole answer: its text blocks, one after the other.
-pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<Answer, ModelError> {
+pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let blocks = json
         .get("content")
@@ -82,7 +82,7 @@ pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<Answer, ModelEr
     count(json.get("usage"), &mut usage);
     let finish = json.get("stop_reason").and_then(Json::as_str).and_then(finish);
     let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    Ok(Answer { text, usage, model: model(json), finish, id })
+    Ok(PartialAnswer { text, usage, model: model(json), finish, id })
 }
 
 /// Why it stopped: <https://docs.anthropic.com/en/api/handling-stop-reasons>.

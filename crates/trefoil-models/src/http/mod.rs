@@ -159,7 +159,7 @@ impl ModelProvider for HttpModel {
 /// What has arrived of an answer.
 #[derive(Debug, Default)]
 struct Partial {
-    answer: Answer,
+    answer: PartialAnswer,
     /// The provider has begun to answer: from here on the call costs something, whatever becomes of it.
     begun: bool,
     /// The provider's name for the request, from the headers.
@@ -172,7 +172,7 @@ struct Partial {
 
 /// An answer in the making.
 #[derive(Debug, Default)]
-struct Answer {
+struct PartialAnswer {
     text: String,
     /// None: the provider has said nothing about it.
     usage: Option<Usage>,
@@ -182,7 +182,7 @@ struct Answer {
     id: Option<String>,
 }
 
-impl Answer {
+impl PartialAnswer {
     /// What it has cost at least, while it is not whole.
     fn used_so_far(&self) -> Usage {
         Usage { unknown_calls: 1, ..self.usage.unwrap_or_default() }
@@ -208,7 +208,7 @@ impl Partial {
     }
 
     fn with(self, usage: Usage) -> ModelAnswer {
-        let Answer { text, model, finish, id, .. } = self.answer;
+        let PartialAnswer { text, model, finish, id, .. } = self.answer;
         ModelAnswer { text, usage, model, finish, request_id: self.request_id.or(id) }
     }
 }

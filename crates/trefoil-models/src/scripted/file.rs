@@ -9,7 +9,7 @@ use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
 use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
 use trefoil_template::Value;
 
-use super::{Answer, Failure, Script, Scripted, Turn};
+use super::{Failure, Script, Scripted, ScriptedAnswer, Turn};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -44,21 +44,22 @@ fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<Turn<T>
     Ok(Script { turns, endless, given: Mutex::default() })
 }
 
-fn answer(json: &Json, at: &str) -> Result<Turn<Answer>> {
+fn answer(json: &Json, at: &str) -> Result<Turn<ScriptedAnswer>> {
     let Json::Object(map) = json else {
         if json.is_array() {
             return Err(format!("`{at}` is a list; use `json:` for an answer that is a list"));
         }
-        let answer = Answer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None, finish: None };
+        let answer =
+            ScriptedAnswer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None, finish: None };
         return Ok(Turn { outcome: Ok(answer), delay_ms: 0 });
     };
     known(map, at, &["text", "json", "error", "delay_ms", "usage", "finish"])?;
     let finish = map.get("finish").map(|f| finish(f, &format!("{at}.finish"))).transpose()?;
     let usage = map.get("usage").map(|u| usage(u, &format!("{at}.usage"))).transpose()?;
     let outcome = match (map.get("text"), map.get("json"), map.get("error")) {
-        (Some(Json::String(text)), None, None) => Ok(Answer { text: text.clone(), usage, finish }),
+        (Some(Json::String(text)), None, None) => Ok(ScriptedAnswer { text: text.clone(), usage, finish }),
         (Some(_), None, None) => return Err(format!("`{at}.text` is not text")),
-        (None, Some(json), None) => Ok(Answer { text: json.to_string(), usage, finish }),
+        (None, Some(json), None) => Ok(ScriptedAnswer { text: json.to_string(), usage, finish }),
         (None, None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
         _ => return Err(format!("`{at}` needs one of `text`, `json` and `error`")),
     };

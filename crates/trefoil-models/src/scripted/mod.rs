@@ -47,7 +47,7 @@ const ANY: &str = "*";
 /// Answers by name. Also a host of the tools it names.
 #[derive(Debug, Default)]
 pub struct Scripted {
-    answers: IndexMap<String, Script<Answer>>,
+    answers: IndexMap<String, Script<ScriptedAnswer>>,
     tools: IndexMap<String, Script<Value>>,
 }
 
@@ -82,7 +82,7 @@ struct Turn<T> {
 }
 
 #[derive(Debug, Clone)]
-struct Answer {
+struct ScriptedAnswer {
     text: String,
     usage: Option<Usage>,
     finish: Option<Finish>,
@@ -166,7 +166,7 @@ impl Scripted {
         answers.chain(tools).filter_map(line).collect()
     }
 
-    fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &Script<Answer>)> {
+    fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &Script<ScriptedAnswer>)> {
         let own = at.labels.last().map(|l| &**l);
         let around = at.labels.iter().rev().skip(1).map(|l| &**l);
         let names = [Some(at.key.as_str()), Some(at.key.without_try()), own, Some(speaker)]

@@ -7,7 +7,7 @@ use trefoil_ir::OnTimeout;
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};
 
-use super::fill::Seen;
+use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
 use crate::ports::{Clock, CommandOutput, Meter, Ports, ToolError};
@@ -27,7 +27,7 @@ pub struct World {
     /// The clock and the events.
     pub watch: Watch,
     /// Secrets used so far.
-    pub secrets: Arc<Seen>,
+    pub secrets: Arc<SeenValues>,
 }
 
 /// What came of an activity.

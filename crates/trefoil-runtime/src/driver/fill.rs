@@ -16,13 +16,13 @@ const SHORTEST: usize = 6;
 /// Values that this run has used, longest first. A secret is masked wherever it comes back, results included; a value of the
 /// environment in what is shown (events, errors, traces), and in a result only where it came from there.
 #[derive(Default)]
-pub struct Seen {
+pub struct SeenValues {
     secrets: Mutex<Vec<String>>,
     /// The secrets and the environment.
     all: Mutex<Vec<String>>,
 }
 
-impl Seen {
+impl SeenValues {
     /// What the environment or the store has for a hole. A strict hole without anything is an error.
     pub fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
@@ -229,8 +229,8 @@ mod tests {
         }
     }
 
-    fn seen(secret: &'static str) -> Seen {
-        let seen = Seen::default();
+    fn seen(secret: &'static str) -> SeenValues {
+        let seen = SeenValues::default();
         seen.fill(&One(secret), &Hole::new(HoleKind::Secret, "TOKEN")).unwrap();
         seen
     }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_environment_is_masked_in_what_is_shown_and_not_in_results() {
-        let seen = Seen::default();
+        let seen = SeenValues::default();
         seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "TOKEN")).unwrap();
         assert_eq!(seen.scrub_value("say hunter22".into()), Value::from("say hunter22"));
         let shown = seen.hide_event(EventKind::StepFinished { output: "say hunter22".into(), items: None });
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn an_unset_strict_hole_is_an_interpolation_error() {
-        let error = Seen::default().fill(&One("x"), &Hole::new(HoleKind::Env, "NAME")).unwrap_err();
+        let error = SeenValues::default().fill(&One("x"), &Hole::new(HoleKind::Env, "NAME")).unwrap_err();
         assert_eq!(
             error.message,
             "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set"
@@ -296,7 +296,7 @@ mod tests {
     fn what_is_shown_hides_what_came_from_outside_and_shows_defaults() {
         let hole = |name: &str, default: &str| Hole { default: Some(default.into()), ..Hole::new(HoleKind::Env, name) };
         let value = |hole| trefoil_template::Masked::lone(hole).into_value();
-        let seen = Seen::default();
+        let seen = SeenValues::default();
         assert_eq!(seen.shown(&One("secret"), &value(hole("TOKEN", "d"))), Value::from("***"));
         assert_eq!(seen.shown(&One("secret"), &value(hole("OTHER", "d"))), Value::from("d"));
         let json = Hole { json: true, ..hole("TOKEN", "[]") };

@@ -171,7 +171,7 @@ struct UnderWay {
 
 impl Driver {
     fn new(machine: Machine, ports: Ports, run: Arc<str>, cancel: Cancel) -> Self {
-        let secrets = Arc::new(fill::Seen::default());
+        let secrets = Arc::new(fill::SeenValues::default());
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
         let world = World { prepared: machine.prepared().clone(), ports, watch, secrets };
         Self {

@@ -4,7 +4,7 @@ use trefoil_template::{Hole, Masked, Piece, Value};
 
 use super::activity::At;
 use trefoil_machine::event::ShownMessage;
-use trefoil_machine::provenance::{Part, realign, spans};
+use trefoil_machine::provenance::{TextPart, realign, spans};
 use trefoil_machine::request::Message;
 
 /// The message as it may be shown.
@@ -25,7 +25,7 @@ pub fn message(at: &At<'_>, message: &Message) -> ShownMessage {
 const HOLE: usize = "***".len();
 
 /// Parts of a text with holes as parts of the text in which each hole is what `shown` says, and that text.
-fn unmasked(parts: &[Part], content: &Value, shown: impl Fn(&Hole) -> String) -> (Vec<Part>, String) {
+fn unmasked(parts: &[TextPart], content: &Value, shown: impl Fn(&Hole) -> String) -> (Vec<TextPart>, String) {
     let Value::Masked(masked) = content else { return (parts.to_vec(), content.to_text().to_string()) };
     let mut text = String::new();
     // Where in the machine's text holes end, and how much longer or shorter they are in the shown one.
@@ -55,7 +55,7 @@ fn unmasked(parts: &[Part], content: &Value, shown: impl Fn(&Hole) -> String) ->
             len += more;
         }
         if let Ok(len @ 1..) = u32::try_from(len) {
-            moved.push(Part { len, origin: part.origin.clone() });
+            moved.push(TextPart { len, origin: part.origin.clone() });
         }
     }
     (moved, text)
@@ -72,7 +72,7 @@ mod tests {
         let hole = |name: &str| Piece::Hole(Hole::new(HoleKind::Env, name));
         let pieces = vec![Piece::Text("a ".into()), hole("LONG"), hole("NONE"), Piece::Text(" z".into())];
         let content = Masked { pieces }.into_value();
-        let part = |len: u32, name: &str| Part { len, origin: Origin::of(From::Env(name.into())) };
+        let part = |len: u32, name: &str| TextPart { len, origin: Origin::of(From::Env(name.into())) };
         let parts = [part(2, "1"), part(3, "2"), part(3, "3"), part(2, "4")];
         let (moved, text) =
             unmasked(&parts, &content, |h| if &*h.name == "LONG" { "default".into() } else { "".into() });

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_syntax::Location;
 
-use super::fill::Seen;
+use super::fill::SeenValues;
 use crate::ports::{Clock, EventSink};
 use trefoil_machine::event::{Event, EventKind};
 use trefoil_machine::key::Key;
@@ -15,11 +15,11 @@ pub struct Watch {
     pub run: Arc<str>,
     sink: Arc<dyn EventSink>,
     clock: Arc<dyn Clock>,
-    secrets: Arc<Seen>,
-    state: Mutex<State>,
+    secrets: Arc<SeenValues>,
+    state: Mutex<WatchState>,
 }
 
-struct State {
+struct WatchState {
     next: u64,
     began_ms: u64,
     base_ms: u64,
@@ -27,8 +27,8 @@ struct State {
 
 impl Watch {
     /// Begins now.
-    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, secrets: Arc<Seen>) -> Self {
-        let state = State { next: 0, began_ms: clock.now_ms(), base_ms: 0 };
+    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, secrets: Arc<SeenValues>) -> Self {
+        let state = WatchState { next: 0, began_ms: clock.now_ms(), base_ms: 0 };
         Self { run, sink, clock, secrets, state: Mutex::new(state) }
     }
 

@@ -25,7 +25,7 @@ enum Next {
 
 /// The entries so far.
 #[derive(Debug)]
-pub(super) struct Builder {
+pub(super) struct MappingBuilder {
     file: FileId,
     entries: Vec<Entry>,
     /// Which entries came by a merge key and give way to one written here.
@@ -36,7 +36,7 @@ pub(super) struct Builder {
     merge_key: Option<Span>,
 }
 
-impl Builder {
+impl MappingBuilder {
     /// In a list that an earlier mapping has left empty.
     pub(super) fn new(file: FileId, entries: Vec<Entry>) -> Self {
         Self { file, entries, merged: HashSet::default(), index: HashMap::default(), next: Next::Key, merge_key: None }

@@ -2,7 +2,7 @@
 
 use granit_parser::Parser;
 
-use super::build::{Builder, Stop};
+use super::build::{BuildStop, TreeBuilder};
 use super::fence;
 use super::mend::{Mask, Masks};
 use super::problem::{self, Problem};
@@ -89,7 +89,7 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
 }
 
 /// One pass over the text.
-struct Reading {
+struct ParsePass {
     root: Option<Node>,
     findings: Vec<Diagnostic>,
     problem: Option<Problem>,
@@ -97,7 +97,7 @@ struct Reading {
 }
 
 /// Reads `shown`, which is `text` with masks on.
-fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -> Reading {
+fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -> ParsePass {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
         emit_comments: false,
@@ -105,7 +105,7 @@ fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -
         flow_nesting_limit: limits.depth + 1,
         block_nesting_limit: limits.depth + 1,
     };
-    let mut builder = Builder::new(id, text, *limits, masked);
+    let mut builder = TreeBuilder::new(id, text, *limits, masked);
     let mut problem = None;
     let mut complete = true;
     for event in Parser::new_from_str_with_options(shown, options) {
@@ -113,7 +113,7 @@ fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -
             Ok((event, span)) => match builder.event(event, span) {
                 Ok(()) => {}
                 Err(stop) => {
-                    complete = stop == Stop::SecondDocument;
+                    complete = stop == BuildStop::SecondDocument;
                     break;
                 }
             },
@@ -125,7 +125,7 @@ fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -
         }
     }
     let (root, findings) = builder.into_root();
-    Reading { root, findings, problem, complete }
+    ParsePass { root, findings, problem, complete }
 }
 
 /// What is not worth a look inside.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::literal::{self, BadLiteral, ends_bare};
 use crate::expression::{Comparison, Expression};
 use crate::path;
-use crate::template::build::Builder;
+use crate::template::build::TemplateBuilder;
 use crate::template::scan::{Close, end_of_quoted, find_close};
 use crate::value::Value;
 
@@ -21,7 +21,7 @@ enum Token {
 }
 
 /// Reads the whole source.
-pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
+pub(super) fn parse(b: &mut TemplateBuilder<'_>) -> Option<Expression> {
     let tokens = tokens(b);
     // What does not fit together after a mistake may be that mistake again.
     let mut clean = b.mistakes.is_empty();
@@ -110,7 +110,7 @@ const WORDS: &[(&str, Option<&str>)] = &[
 
 /// The word of another language for an operator, where one stands between two values: at the beginning of the second, or
 /// at the end of the first.
-fn word_between(b: &Builder<'_>, second: &Range<usize>) -> Option<(Range<usize>, Option<&'static str>)> {
+fn word_between(b: &TemplateBuilder<'_>, second: &Range<usize>) -> Option<(Range<usize>, Option<&'static str>)> {
     let known = |word: &str| WORDS.iter().find(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, sign)| *sign);
     let text = b.slice(second.clone());
     let first = text.split_whitespace().next().unwrap_or_default();
@@ -122,7 +122,7 @@ fn word_between(b: &Builder<'_>, second: &Range<usize>) -> Option<(Range<usize>,
     known(last).map(|sign| (before.len() - last.len()..before.len(), sign))
 }
 
-fn two_values(b: &mut Builder<'_>, span: Range<usize>) {
+fn two_values(b: &mut TemplateBuilder<'_>, span: Range<usize>) {
     if let Some((word, sign)) = word_between(b, &span) {
         let message = format!("there is no operator `{}`", b.slice(word.clone()));
         let noted = b.mistakes.add(OPERATOR, word, message);
@@ -139,7 +139,7 @@ fn two_values(b: &mut Builder<'_>, span: Range<usize>) {
         .help("compare them (`==`, `!=`, `<`, `>`, `<=`, `>=`) or join them (`&&`, `||`); text next to `{{path}}` is not added to its value");
 }
 
-fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize>>, place: &str) {
+fn missing(b: &mut TemplateBuilder<'_>, span: &Range<usize>, before: Option<&Range<usize>>, place: &str) {
     let at = if span.is_empty() { before.unwrap_or(span) } else { span };
     let shown = b.slice(at.clone());
     let message = match place {
@@ -185,7 +185,7 @@ const OPERATORS: [(&str, Option<Comparison>, &str); 27] = [
     ("(", None, "`&&` binds tighter than `||`; write out the alternatives"),
 ];
 
-fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
+fn tokens(b: &mut TemplateBuilder<'_>) -> Vec<(Token, Range<usize>)> {
     let mut tokens = Vec::new();
     let mut at = 0;
     loop {
@@ -257,12 +257,12 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
 }
 
 /// Whether text without quotes ends right before `at`.
-fn follows_word(b: &Builder<'_>, at: usize) -> bool {
+fn follows_word(b: &TemplateBuilder<'_>, at: usize) -> bool {
     b.slice(0..at).chars().next_back().is_some_and(|c| !c.is_whitespace() && !ends_bare(c))
 }
 
 /// A literal without quotes. A lone `and` or `or` goes on as the operator that was meant.
-fn bare(b: &mut Builder<'_>, span: Range<usize>) -> Option<Token> {
+fn bare(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Token> {
     let text = b.slice(span.clone());
     match literal::read(text) {
         Ok(value) => Some(Token::Operand(Expression::Literal(value))),
@@ -279,7 +279,7 @@ fn bare(b: &mut Builder<'_>, span: Range<usize>) -> Option<Token> {
 }
 
 /// `{{path}}` at `open`; where it ends.
-fn placeholder(b: &mut Builder<'_>, open: usize) -> (usize, Expression) {
+fn placeholder(b: &mut TemplateBuilder<'_>, open: usize) -> (usize, Expression) {
     const CODE: &str = "condition-bad-path";
     let nothing = Expression::Literal(Value::Null);
     let close = match find_close(b.source, open + 2, false) {

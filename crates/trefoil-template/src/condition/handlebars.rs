@@ -4,7 +4,7 @@
 use crate::error::sign_of;
 use crate::expression::{Comparison, Expression};
 use crate::handlebars::{Codes, Cursor, helper};
-use crate::template::build::Builder;
+use crate::template::build::TemplateBuilder;
 
 const CODES: Codes = Codes {
     path: "condition-bad-path",
@@ -15,7 +15,7 @@ const CODES: Codes = Codes {
 };
 
 /// Reads the whole source.
-pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
+pub(super) fn parse(b: &mut TemplateBuilder<'_>) -> Option<Expression> {
     let end = b.source.len();
     let mut c = Cursor { b, at: 0, end, depth: 0, codes: &CODES, group: Some(group) };
     let expression = either(&mut c)?;

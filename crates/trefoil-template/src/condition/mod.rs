@@ -16,7 +16,7 @@ use crate::limits;
 use crate::lookup::{Got, look_up};
 use crate::policy::{ConditionGrammar, Policy, Words};
 use crate::scope::{Binding, Found, Reference, Scope};
-use crate::template::build::Builder;
+use crate::template::build::TemplateBuilder;
 use crate::value::Value;
 
 /// A parsed condition with its references.
@@ -36,7 +36,7 @@ impl Condition {
     /// The same; of a text with mistakes also the references found in it, so that its names can be checked in the same
     /// pass.
     pub fn examine(text: &str, policy: &Policy) -> Result<Condition, Broken> {
-        let mut builder = Builder::new(text, policy);
+        let mut builder = TemplateBuilder::new(text, policy);
         if text.len() > limits::CONDITION_BYTES {
             let message = format!("the condition is larger than {} KB", limits::CONDITION_BYTES >> 10);
             builder.mistakes.add("condition-too-large", 0..0, message);

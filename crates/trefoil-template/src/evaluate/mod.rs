@@ -18,7 +18,7 @@ use crate::limits;
 use crate::lookup::{Got, look_up};
 use crate::policy::{ConditionGrammar, Policy};
 use crate::scope::{Reference, Scope};
-use crate::template::frame::{Frame, Local};
+use crate::template::frame::{BlockFrame, Local};
 use crate::value::{Masked, Piece, Value};
 pub(crate) use compare::read_number;
 
@@ -40,7 +40,7 @@ pub(crate) struct Evaluator<'a> {
     scope: &'a dyn Scope,
     references: &'a [Reference],
     locals: &'a [Local],
-    frame: Option<&'a Frame<'a>>,
+    frame: Option<&'a BlockFrame<'a>>,
     policy: &'a Policy,
     work: Cell<u64>,
 }
@@ -53,7 +53,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Within a template: with its loops.
-    pub fn within(mut self, locals: &'a [Local], frame: Option<&'a Frame<'a>>) -> Self {
+    pub fn within(mut self, locals: &'a [Local], frame: Option<&'a BlockFrame<'a>>) -> Self {
         self.locals = locals;
         self.frame = frame;
         self

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::expression::Expression;
 use crate::limits;
-use crate::template::build::Builder;
+use crate::template::build::TemplateBuilder;
 use crate::template::scan::end_of_quoted;
 use crate::value::{Number, Value};
 
@@ -29,7 +29,7 @@ pub(crate) struct Codes {
 
 /// Reads expressions in a part of the source. A method that returns `None` has reported why.
 pub(crate) struct Cursor<'c, 't> {
-    pub b: &'c mut Builder<'t>,
+    pub b: &'c mut TemplateBuilder<'t>,
     pub at: usize,
     pub end: usize,
     pub depth: usize,

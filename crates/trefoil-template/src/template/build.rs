@@ -13,7 +13,7 @@ use crate::template::frame::{Local, Origin, Start};
 use crate::template::program::{Op, Operand, Program};
 
 /// A program under construction.
-pub(crate) struct Builder<'t> {
+pub(crate) struct TemplateBuilder<'t> {
     pub source: &'t str,
     pub policy: Policy,
     pub mistakes: Mistakes,
@@ -83,9 +83,9 @@ pub(crate) const BLOCKS: [&str; 4] = ["if", "unless", "each", "with"];
 /// Only so many guards of a block are compared with a path.
 const GUARDS: usize = 16;
 
-impl<'t> Builder<'t> {
+impl<'t> TemplateBuilder<'t> {
     pub fn new(source: &'t str, policy: &Policy) -> Self {
-        Builder {
+        TemplateBuilder {
             source,
             policy: *policy,
             mistakes: Mistakes::default(),

@@ -9,8 +9,8 @@ use crate::value::Value;
 
 /// One pass of an `each`, or a `with`.
 #[derive(Debug)]
-pub(crate) struct Frame<'f> {
-    pub parent: Option<&'f Frame<'f>>,
+pub(crate) struct BlockFrame<'f> {
+    pub parent: Option<&'f BlockFrame<'f>>,
     pub this: &'f Value,
     /// From 0; `None` in a `with`.
     pub index: Option<usize>,
@@ -67,7 +67,7 @@ pub struct Local {
 impl Local {
     /// The value, if the path starts at the item itself.
     #[inline]
-    pub(crate) fn this<'f>(&self, mut frame: Option<&'f Frame<'f>>) -> Option<&'f Value> {
+    pub(crate) fn this<'f>(&self, mut frame: Option<&'f BlockFrame<'f>>) -> Option<&'f Value> {
         if self.start != Start::This {
             return None;
         }
@@ -82,7 +82,7 @@ impl Local {
     }
 
     /// The value in the frames of this pass.
-    pub(crate) fn look_up<'f>(&self, frame: Option<&'f Frame<'f>>) -> Got<'f> {
+    pub(crate) fn look_up<'f>(&self, frame: Option<&'f BlockFrame<'f>>) -> Got<'f> {
         if self.start == Start::This {
             return self.this(frame).map_or(Got::Missing(Missing::Key(0)), Got::Borrowed);
         }

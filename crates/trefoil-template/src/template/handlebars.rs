@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::expression::Expression;
 use crate::handlebars::{Codes, Cursor, in_name};
-use crate::template::build::{BLOCKS, Builder, Guards, Opening};
+use crate::template::build::{BLOCKS, Guards, Opening, TemplateBuilder};
 use crate::template::scan::{Close, find_close, find_open};
 use crate::value::Value;
 
@@ -24,7 +24,7 @@ struct Tag {
     span: Range<usize>,
     /// Between braces, `~` and sigils.
     inner: Range<usize>,
-    kind: Kind,
+    kind: TagKind,
     /// `{{~`.
     trims_left: bool,
     /// `~}}`.
@@ -32,7 +32,7 @@ struct Tag {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TagKind {
     Placeholder,
     /// `#`
     Open,
@@ -47,15 +47,15 @@ enum Kind {
     Refused,
 }
 
-impl Kind {
+impl TagKind {
     /// Whether a line with nothing else on it goes with the tag.
     fn may_stand_alone(self) -> bool {
-        !matches!(self, Kind::Placeholder)
+        !matches!(self, TagKind::Placeholder)
     }
 }
 
 /// Reads the whole source.
-pub(crate) fn parse(b: &mut Builder<'_>) {
+pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
     // Where literal text begins that is not yet taken over, and where the search for tags goes on.
     let (mut text, mut from) = (0, 0);
     while let Some(open) = find_open(b.source, from).filter(|_| !b.too_deep()) {
@@ -105,7 +105,7 @@ fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
 }
 
 /// Cuts the tag at `open` out, or reports why not and says where to go on.
-fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
+fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
     let bytes = b.source.as_bytes();
     let mut at = open + 2;
     let trims_left = bytes.get(at) == Some(&b'~');
@@ -158,17 +158,17 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
     let text = b.slice(inner.clone());
     let plain = !triple && sigil != Some(b'&');
     let (kind, sigil_len) = match text.bytes().next() {
-        _ if !plain => (Kind::Placeholder, 0),
-        Some(b'#') => (Kind::Open, 1),
-        Some(b'/') => (Kind::Close, 1),
-        Some(b'^') if text.len() > 1 => (Kind::Inverted, 1),
-        Some(b'^') => (Kind::Else, 1),
+        _ if !plain => (TagKind::Placeholder, 0),
+        Some(b'#') => (TagKind::Open, 1),
+        Some(b'/') => (TagKind::Close, 1),
+        Some(b'^') if text.len() > 1 => (TagKind::Inverted, 1),
+        Some(b'^') => (TagKind::Else, 1),
         Some(b'>') => (refuse(b, open..end, "partials are not supported"), 1),
         Some(b'*') => (refuse(b, open..end, "decorators are not supported"), 1),
         _ if text == "else" || text.strip_prefix("else").is_some_and(|rest| rest.starts_with(char::is_whitespace)) => {
-            (Kind::Else, 4)
+            (TagKind::Else, 4)
         }
-        _ => (Kind::Placeholder, 0),
+        _ => (TagKind::Placeholder, 0),
     };
     let inner = trimmed(b, inner.start + sigil_len..inner.end);
     Ok(Tag { span: open..end, inner, kind, trims_left, trims_right })
@@ -180,12 +180,12 @@ fn inside_path(text: &str) -> bool {
     path.len() > 1 && path.ends_with(['.', '/', '[']) && !path.contains(char::is_whitespace)
 }
 
-fn refuse(b: &mut Builder<'_>, span: Range<usize>, message: &str) -> Kind {
+fn refuse(b: &mut TemplateBuilder<'_>, span: Range<usize>, message: &str) -> TagKind {
     b.mistakes.add("template-unsupported", span, message).help("write the text itself here");
-    Kind::Refused
+    TagKind::Refused
 }
 
-fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
+fn unclosed(b: &mut TemplateBuilder<'_>, open: usize, before: usize) {
     let line = b.slice(open..before).split('\n').next().unwrap_or_default().trim_end();
     let shown: String = line.chars().take(40).collect();
     b.mistakes
@@ -200,7 +200,7 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
 }
 
 /// `{{{{raw}}}}` or `{{{{/raw}}}}`.
-fn raw_block(b: &mut Builder<'_>, open: usize) -> usize {
+fn raw_block(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     let rest = b.slice(open..b.source.len());
     let end = rest.find("}}}}").map_or(b.source.len(), |len| open + len + 4);
     if !rest.starts_with("{{{{/") {
@@ -209,7 +209,7 @@ fn raw_block(b: &mut Builder<'_>, open: usize) -> usize {
     end
 }
 
-fn comment(b: &mut Builder<'_>, open: usize, at: usize, trims_left: bool) -> Result<Tag, usize> {
+fn comment(b: &mut TemplateBuilder<'_>, open: usize, at: usize, trims_left: bool) -> Result<Tag, usize> {
     let rest = b.slice(at..b.source.len());
     let long = rest.strip_prefix("--").map(|inside| {
         inside.match_indices('-').find_map(|(len, _)| {
@@ -231,46 +231,46 @@ fn comment(b: &mut Builder<'_>, open: usize, at: usize, trims_left: bool) -> Res
         return Err(b.source.len());
     };
     let span = open..at + len + close;
-    Ok(Tag { span, inner: at..at + len, kind: Kind::Comment, trims_left, trims_right })
+    Ok(Tag { span, inner: at..at + len, kind: TagKind::Comment, trims_left, trims_right })
 }
 
-fn trimmed(b: &Builder<'_>, range: Range<usize>) -> Range<usize> {
+fn trimmed(b: &TemplateBuilder<'_>, range: Range<usize>) -> Range<usize> {
     let text = b.slice(range.clone());
     let start = range.start + (text.len() - text.trim_start().len());
     start..start + text.trim().len()
 }
 
-fn read(b: &mut Builder<'_>, tag: Tag) {
+fn read(b: &mut TemplateBuilder<'_>, tag: Tag) {
     match tag.kind {
-        Kind::Comment | Kind::Refused => {}
-        Kind::Placeholder => {
+        TagKind::Comment | TagKind::Refused => {}
+        TagKind::Placeholder => {
             if let Some(value) = placeholder(b, &tag) {
                 b.print(value, false, tag.span);
             }
         }
-        Kind::Open => block(b, &tag, false),
-        Kind::Inverted => block(b, &tag, true),
-        Kind::Else => {
+        TagKind::Open => block(b, &tag, false),
+        TagKind::Inverted => block(b, &tag, true),
+        TagKind::Else => {
             b.otherwise(tag.span.clone());
             if !tag.inner.is_empty() {
                 block(b, &tag, false);
                 b.chain();
             }
         }
-        Kind::Close if b.slice(tag.inner.clone()) == "else" => not_a_block(b, &tag),
-        Kind::Close => {
+        TagKind::Close if b.slice(tag.inner.clone()) == "else" => not_a_block(b, &tag),
+        TagKind::Close => {
             let name = b.slice(tag.inner.clone());
             b.close(name, tag.span);
         }
     }
 }
 
-fn cursor<'c, 't>(b: &'c mut Builder<'t>, inner: &Range<usize>) -> Cursor<'c, 't> {
+fn cursor<'c, 't>(b: &'c mut TemplateBuilder<'t>, inner: &Range<usize>) -> Cursor<'c, 't> {
     Cursor { b, at: inner.start, end: inner.end, depth: 0, codes: &CODES, group: None }
 }
 
 /// A path, a literal or a helper call.
-fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
+fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
     if tag.inner.is_empty() {
         b.mistakes.add("template-empty", tag.span.clone(), "empty placeholder").help(ESCAPE);
         return None;
@@ -345,7 +345,7 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
     Some(value)
 }
 
-fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
+fn block(b: &mut TemplateBuilder<'_>, tag: &Tag, inverted: bool) {
     let text = b.slice(tag.inner.clone());
     let name_len = text.find(|c: char| !in_name(c)).unwrap_or(text.len());
     let name = b.slice(tag.inner.start..tag.inner.start + name_len);
@@ -358,13 +358,13 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
         let name = rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default();
         return b.open_broken(name, span);
     }
-    if name.is_empty() && matches!(tag.kind, Kind::Else) {
+    if name.is_empty() && matches!(tag.kind, TagKind::Else) {
         b.mistakes
             .add("template-bad-arguments", span.clone(), "`else` cannot have a condition")
             .help(format!("write `{{{{else if {text}}}}}`"));
         return b.open_broken("if", span);
     }
-    if let (Kind::Open, Some(b'.' | b'/')) = (tag.kind, text.as_bytes().get(name_len)) {
+    if let (TagKind::Open, Some(b'.' | b'/')) = (tag.kind, text.as_bytes().get(name_len)) {
         b.mistakes
             .add("template-unknown-block", span.clone(), format!("`{text}` is a path, not a block"))
             .help(format!("write `{{{{#with {text}}}}}`, or for a list `{{{{#each {text}}}}}`"));
@@ -407,7 +407,7 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
 }
 
 /// `{{#else}}` and `{{/else}}`.
-fn not_a_block(b: &mut Builder<'_>, tag: &Tag) {
+fn not_a_block(b: &mut TemplateBuilder<'_>, tag: &Tag) {
     let meant = format!("{{{{{}}}}}", b.slice(tag.inner.clone()));
     let noted = b.mistakes.add("template-unknown-block", tag.span.clone(), "`else` is not a block");
     noted.meant(meant.clone()).help(format!("write `{meant}`"));
@@ -423,7 +423,7 @@ struct Head<'t> {
     parameters: [Option<&'t str>; 2],
 }
 
-fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
+fn head<'t>(b: &mut TemplateBuilder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
     const CODE: &str = "template-bad-arguments";
     let conditional = matches!(name, "if" | "unless");
     let mut c = cursor(b, &(tag.inner.start + name.len()..tag.inner.end));

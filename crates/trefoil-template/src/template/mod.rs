@@ -79,7 +79,7 @@ impl Template {
 
     /// The same; of a text with mistakes also what else is in it, so that its names can be checked in the same pass.
     pub fn examine(text: &str, policy: &Policy) -> Result<Template, Broken> {
-        let mut builder = build::Builder::new(text, policy);
+        let mut builder = build::TemplateBuilder::new(text, policy);
         if text.len() > crate::limits::TEMPLATE_BYTES {
             let message = format!("the template is larger than {} KB", crate::limits::TEMPLATE_BYTES >> 10);
             builder.mistakes.add("template-too-large", 0..0, message);

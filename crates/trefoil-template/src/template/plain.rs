@@ -6,14 +6,14 @@ use crate::condition::literal::{self, BadLiteral};
 use crate::expression::{Comparison, Expression};
 use crate::path::{self, in_segment};
 use crate::policy::Blocks;
-use crate::template::build::{Builder, Opening};
+use crate::template::build::{Opening, TemplateBuilder};
 use crate::template::scan::{Close, end_of_quoted, find_close, find_open};
 use crate::value::Value;
 
 const NO_ESCAPE: &str = "a literal `{{` cannot be escaped here; pass such text in as a value";
 
 /// Reads the whole source.
-pub(crate) fn parse(b: &mut Builder<'_>) {
+pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
     let mut at = 0;
     while let Some(open) = find_open(b.source, at).filter(|_| !b.too_deep()) {
         b.literal(at..open);
@@ -23,7 +23,7 @@ pub(crate) fn parse(b: &mut Builder<'_>) {
 }
 
 /// Reads the tag at `open`; returns where it ends.
-fn tag(b: &mut Builder<'_>, open: usize) -> usize {
+fn tag(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     match find_close(b.source, open + 2, false) {
         Close::At(close) => {
             inside(b, open..close + 2, trimmed(b.source, open + 2..close));
@@ -46,7 +46,7 @@ fn tag(b: &mut Builder<'_>, open: usize) -> usize {
     }
 }
 
-fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
+fn unclosed(b: &mut TemplateBuilder<'_>, open: usize, before: usize) {
     let line = b.slice(open..before).split('\n').next().unwrap_or_default().trim_end();
     let line = line.split_inclusive('}').next().unwrap_or(line);
     let tag = shorten(line);
@@ -89,7 +89,7 @@ pub(super) fn closed(tag: &str, is_helper: fn(&str) -> bool) -> Option<String> {
 }
 
 /// `{{#if {{a}} == b}}`: the inner braces are the mistake; the block is open all the same.
-fn nested(b: &mut Builder<'_>, open: usize, inner: usize) -> usize {
+fn nested(b: &mut TemplateBuilder<'_>, open: usize, inner: usize) -> usize {
     let Close::At(inner_end) = find_close(b.source, inner + 2, false) else {
         unclosed(b, open, inner);
         return inner;
@@ -104,7 +104,7 @@ fn nested(b: &mut Builder<'_>, open: usize, inner: usize) -> usize {
     close + 2
 }
 
-fn triple(b: &mut Builder<'_>, open: usize) -> usize {
+fn triple(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     let Close::At(close) = find_close(b.source, open + 3, false) else {
         unclosed(b, open, b.source.len());
         return b.source.len();
@@ -126,7 +126,7 @@ fn triple(b: &mut Builder<'_>, open: usize) -> usize {
 }
 
 /// The inside of a tag, without white space around it.
-fn inside(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+fn inside(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let text = b.slice(inner.clone());
     let blocks = b.policy.blocks == Blocks::If;
     match text.chars().next() {
@@ -149,7 +149,7 @@ fn inside(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     }
 }
 
-fn placeholder(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+fn placeholder(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let text = b.slice(inner.clone());
     let bar = if b.policy.filters { text.find('|') } else { None };
     let span = trimmed(b.source, inner.start..bar.map_or(inner.end, |bar| inner.start + bar));
@@ -177,7 +177,7 @@ fn placeholder(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
 }
 
 /// What is written otherwise here and would be no path anyway: `if x`, `end`, `../x`, `json x`.
-fn of_another_language(b: &mut Builder<'_>, span: Range<usize>) -> bool {
+fn of_another_language(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> bool {
     const CODE: &str = "template-bad-path";
     let text = b.slice(span.clone());
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -214,7 +214,7 @@ fn of_another_language(b: &mut Builder<'_>, span: Range<usize>) -> bool {
     true
 }
 
-fn dotted(b: &mut Builder<'_>, span: Range<usize>) -> Option<Vec<crate::scope::Segment>> {
+fn dotted(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Vec<crate::scope::Segment>> {
     match path::dotted(b.source, span.clone()) {
         Ok(path) => Some(path),
         Err(bad) => {
@@ -245,7 +245,7 @@ fn advice(c: char, filters: bool) -> Option<String> {
 }
 
 /// `default('text')` or `json_or_default('text')`: where the text is, and whether it is the latter.
-fn filter(b: &mut Builder<'_>, range: Range<usize>) -> Option<(Range<usize>, bool)> {
+fn filter(b: &mut TemplateBuilder<'_>, range: Range<usize>) -> Option<(Range<usize>, bool)> {
     const CODE: &str = "template-bad-filter";
     const FORM: &str = "write `| default('text')` or `| json_or_default('text')`";
     let range = trimmed(b.source, range);
@@ -308,7 +308,7 @@ fn filter(b: &mut Builder<'_>, range: Range<usize>) -> Option<(Range<usize>, boo
     Some((argument + 1..end, json))
 }
 
-fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+fn open(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let text = b.slice(inner.start + 1..inner.end);
     let name = text.split_whitespace().next().unwrap_or_default();
     let spaced = text.starts_with(char::is_whitespace) || inner.start != tag.start + 2;
@@ -357,7 +357,7 @@ fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
 }
 
 /// The test of `{{#if}}`, and whether its path is defined where the test holds.
-fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Option<(Expression, bool)> {
+fn condition(b: &mut TemplateBuilder<'_>, tag: Range<usize>, test: Range<usize>) -> Option<(Expression, bool)> {
     const CODE: &str = "template-bad-condition";
     let text = b.slice(test.clone());
     if text.is_empty() {
@@ -431,7 +431,7 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
     Some((Expression::Compare(operands, vec![comparison]), defined))
 }
 
-fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+fn close(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let name = b.slice(inner.start + 1..inner.end);
     let spaced = name.starts_with(char::is_whitespace) || inner.start != tag.start + 2;
     let name = name.trim();
@@ -448,7 +448,7 @@ fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     b.close(name, tag);
 }
 
-fn stray_else(b: &mut Builder<'_>, tag: Range<usize>) {
+fn stray_else(b: &mut TemplateBuilder<'_>, tag: Range<usize>) {
     b.mistakes
         .add("template-stray-else", tag, "`else` is not supported here")
         .help("close with `{{/if}}` and open a second block for the opposite, such as `{{#if path == null}}`");

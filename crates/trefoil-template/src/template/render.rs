@@ -9,7 +9,7 @@ use crate::limits;
 use crate::lookup::{Got, borrowed, look_up, reason};
 use crate::policy::{NullText, Undefined};
 use crate::scope::{Missing, Reference, Scope};
-use crate::template::frame::{Frame, Origin, Start};
+use crate::template::frame::{BlockFrame, Origin, Start};
 use crate::template::program::{Op, Operand, Program};
 use crate::template::{Part, Produced, Provenance};
 use crate::value::{Hole, Pieces, Target, Value, is_json};
@@ -130,7 +130,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         self.run(0, self.program.ops.len(), limit, None)
     }
 
-    fn run(&mut self, mut at: usize, to: usize, limit: usize, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+    fn run(&mut self, mut at: usize, to: usize, limit: usize, frame: Option<&BlockFrame<'_>>) -> Result<(), EvalError> {
         while at < to {
             let Some(op) = self.program.ops.get(at) else { break };
             at += 1;
@@ -156,7 +156,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
                     let got = self.operand(*operand, frame)?;
                     match got.value() {
                         Some(this) if self.truth(*operand, false, frame)? => {
-                            let inner = Frame { parent: frame, this, index: None, key: None, last: false };
+                            let inner = BlockFrame { parent: frame, this, index: None, key: None, last: false };
                             self.run(at, *otherwise as usize, limit, Some(&inner))?;
                         }
                         _ => self.run(*otherwise as usize, *end as usize, limit, frame)?,
@@ -177,7 +177,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         body: usize,
         (otherwise, end): (u32, u32),
         limit: usize,
-        frame: Option<&Frame<'_>>,
+        frame: Option<&BlockFrame<'_>>,
     ) -> Result<(), EvalError> {
         let got = self.operand(operand, frame)?;
         let until = otherwise as usize;
@@ -186,7 +186,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
                 for (i, this) in items.iter().enumerate() {
                     self.pass()?;
                     let last = i + 1 == items.len();
-                    let inner = Frame { parent: frame, this, index: Some(i), key: None, last };
+                    let inner = BlockFrame { parent: frame, this, index: Some(i), key: None, last };
                     self.run(body, until, limit, Some(&inner))?;
                 }
                 Ok(())
@@ -195,7 +195,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
                 for (i, (key, this)) in object.iter().enumerate() {
                     self.pass()?;
                     let last = i + 1 == object.len();
-                    let inner = Frame { parent: frame, this, index: Some(i), key: Some(key), last };
+                    let inner = BlockFrame { parent: frame, this, index: Some(i), key: Some(key), last };
                     self.run(body, until, limit, Some(&inner))?;
                 }
                 Ok(())
@@ -213,7 +213,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 
     #[inline]
-    fn print(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+    fn print(&mut self, operand: Operand, json: bool, frame: Option<&BlockFrame<'_>>) -> Result<(), EvalError> {
         if !S::TRACES {
             match self.plain(operand, frame) {
                 Some(Value::Str(text)) if !json && !text.is_empty() => {
@@ -233,7 +233,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
 
     /// The value where nothing but a walk through borrowed data leads to it: the common case, without its price.
     #[inline]
-    fn plain<'v>(&self, operand: Operand, frame: Option<&'v Frame<'v>>) -> Option<&'v Value>
+    fn plain<'v>(&self, operand: Operand, frame: Option<&'v BlockFrame<'v>>) -> Option<&'v Value>
     where
         'a: 'v,
     {
@@ -245,7 +245,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 
     #[inline(never)]
-    fn print_any(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+    fn print_any(&mut self, operand: Operand, json: bool, frame: Option<&BlockFrame<'_>>) -> Result<(), EvalError> {
         let start = self.out.len();
         let shown = match self.filtered(operand, json, frame)? {
             Shown::Value(got) => {
@@ -292,7 +292,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         &self,
         operand: Operand,
         json: bool,
-        frame: Option<&'v Frame<'v>>,
+        frame: Option<&'v BlockFrame<'v>>,
     ) -> Result<Shown<'v, 'a>, EvalError>
     where
         'a: 'v,
@@ -319,7 +319,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         })
     }
 
-    fn operand<'v>(&self, operand: Operand, frame: Option<&'v Frame<'v>>) -> Result<Got<'v>, EvalError>
+    fn operand<'v>(&self, operand: Operand, frame: Option<&'v BlockFrame<'v>>) -> Result<Got<'v>, EvalError>
     where
         'a: 'v,
     {
@@ -339,7 +339,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         })
     }
 
-    fn computed<'v>(&self, expression: &Expression, frame: Option<&'v Frame<'v>>) -> Result<Got<'v>, EvalError>
+    fn computed<'v>(&self, expression: &Expression, frame: Option<&'v BlockFrame<'v>>) -> Result<Got<'v>, EvalError>
     where
         'a: 'v,
     {
@@ -367,14 +367,14 @@ impl<'a, S: Sink> Renderer<'a, S> {
         }
     }
 
-    fn evaluator<'v>(&self, frame: Option<&'v Frame<'v>>) -> Evaluator<'v>
+    fn evaluator<'v>(&self, frame: Option<&'v BlockFrame<'v>>) -> Evaluator<'v>
     where
         'a: 'v,
     {
         Evaluator::new(self.scope, self.references, &self.program.policy).within(&self.program.locals, frame)
     }
 
-    fn truth(&self, test: Operand, zero: bool, frame: Option<&Frame<'_>>) -> Result<bool, EvalError> {
+    fn truth(&self, test: Operand, zero: bool, frame: Option<&BlockFrame<'_>>) -> Result<bool, EvalError> {
         if let Operand::Expression(index) = test
             && let Some(expression) = self.program.expressions.get(index as usize)
             && !zero
@@ -393,7 +393,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
 
     /// The reference that a printed value came from: of a local path the one its loop goes over, of a helper its first
     /// argument that has one (of `default` the argument it took).
-    fn producer(&self, operand: Operand, frame: Option<&Frame<'_>>) -> Option<u32> {
+    fn producer(&self, operand: Operand, frame: Option<&BlockFrame<'_>>) -> Option<u32> {
         match operand {
             Operand::Reference(index) => Some(index),
             Operand::Local(index) => self.root_of(index),
@@ -401,7 +401,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         }
     }
 
-    fn producer_of(&self, expression: &Expression, frame: Option<&Frame<'_>>) -> Option<u32> {
+    fn producer_of(&self, expression: &Expression, frame: Option<&BlockFrame<'_>>) -> Option<u32> {
         match expression {
             Expression::Reference(index) => Some(*index),
             Expression::Local(index) => self.root_of(*index),
@@ -424,7 +424,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 
     /// What a printed value is part of.
-    fn part_of(&self, operand: Operand, frame: Option<&Frame<'_>>) -> Produced {
+    fn part_of(&self, operand: Operand, frame: Option<&BlockFrame<'_>>) -> Produced {
         match operand {
             Operand::Reference(index) => Produced::Reference(index),
             Operand::Local(index) => match self.inside(index, frame) {
@@ -436,7 +436,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 
     /// The reference that a loop's path leads from, and the way from its value to what the path finds in this pass.
-    fn inside(&self, local: u32, mut frame: Option<&Frame<'_>>) -> Option<(u32, Vec<Arc<str>>)> {
+    fn inside(&self, local: u32, mut frame: Option<&BlockFrame<'_>>) -> Option<(u32, Vec<Arc<str>>)> {
         let local = self.program.locals.get(local as usize)?;
         for _ in 0..local.up {
             frame = frame?.parent;

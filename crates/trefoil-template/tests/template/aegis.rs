@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trefoil_template::Policy;
-use trefoil_template::state::Kind;
+use trefoil_template::state::TextKind;
 
 use super::{table, texts, truths};
 
@@ -158,7 +158,7 @@ fn escapes() {
 fn typed_values() {
     table(
         &P,
-        Kind::Value,
+        TextKind::Value,
         &state(),
         &[
             ("{{input}}", json!({"pr": 7, "files": ["a.rs", "b.rs"]})),

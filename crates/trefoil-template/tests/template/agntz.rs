@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trefoil_template::Policy;
-use trefoil_template::state::Kind;
+use trefoil_template::state::TextKind;
 
 use super::{table, texts, truths};
 
@@ -62,7 +62,7 @@ fn blocks() {
 fn a_lone_placeholder_keeps_its_type() {
     table(
         &P,
-        Kind::Value,
+        TextKind::Value,
         &state(),
         &[
             ("{{words}}", json!(120)),

@@ -21,11 +21,11 @@ mod values;
 mod vectors;
 
 use serde_json::json;
-use trefoil_template::state::{Failure, Kind, evaluate};
+use trefoil_template::state::{Failure, TextKind, evaluate};
 use trefoil_template::{Policy, Value};
 
 /// The result of a text, or the first words of why there is none.
-fn result(policy: &Policy, kind: Kind, text: &str, state: &serde_json::Value) -> serde_json::Value {
+fn result(policy: &Policy, kind: TextKind, text: &str, state: &serde_json::Value) -> serde_json::Value {
     match evaluate(policy, kind, text, &Value::from_json(state.clone())) {
         Ok(value) => value.to_json(),
         Err(Failure::Load(errors)) => json!(format!("load error: {}", errors[0].error.code)),
@@ -34,7 +34,7 @@ fn result(policy: &Policy, kind: Kind, text: &str, state: &serde_json::Value) ->
 }
 
 /// Checks lines of `text => result`, each result as JSON, against one state.
-fn table(policy: &Policy, kind: Kind, state: &serde_json::Value, cases: &[(&str, serde_json::Value)]) {
+fn table(policy: &Policy, kind: TextKind, state: &serde_json::Value, cases: &[(&str, serde_json::Value)]) {
     let wrong: Vec<String> = cases
         .iter()
         .map(|(text, expected)| (text, expected, result(policy, kind, text, state)))
@@ -47,12 +47,12 @@ fn table(policy: &Policy, kind: Kind, state: &serde_json::Value, cases: &[(&str,
 /// As [`table`], for texts.
 fn texts(policy: &Policy, state: &serde_json::Value, cases: &[(&str, &str)]) {
     let cases: Vec<_> = cases.iter().map(|(text, expected)| (*text, json!(expected))).collect();
-    table(policy, Kind::Template, state, &cases);
+    table(policy, TextKind::Template, state, &cases);
 }
 
 /// Checks which conditions hold.
 fn truths(policy: &Policy, state: &serde_json::Value, hold: &[&str], fail: &[&str]) {
     let cases: Vec<_> =
         hold.iter().map(|text| (*text, json!(true))).chain(fail.iter().map(|text| (*text, json!(false)))).collect();
-    table(policy, Kind::Condition, state, &cases);
+    table(policy, TextKind::Condition, state, &cases);
 }

@@ -1,7 +1,7 @@
 //! What holds for every text and every value. `PROPTEST_CASES=20000` looks harder.
 
 use proptest::prelude::*;
-use trefoil_template::state::{Kind, evaluate, position};
+use trefoil_template::state::{TextKind, evaluate, position};
 use trefoil_template::{Condition, EvalError, Hole, HoleKind, Masked, Policy, Template, Value, limits};
 
 use crate::masked::asked;
@@ -181,11 +181,11 @@ proptest! {
     fn data_is_never_code(data in pieces(), before in "[a-z ]{0,5}") {
         let state: Value = [("a", Value::from(data.clone())), ("list", vec![Value::from(data.clone())].into())].into_iter().collect();
         for (policy, text) in [(Policy::AGNTZ, "{{a}}"), (Policy::AEGIS, "{{a}}"), (Policy::AEGIS, "{{#each list}}{{this}}{{/each}}"), (Policy::AGNTZ, "{{#if a != zzz}}{{a}}{{/if}}")] {
-            let got = evaluate(&policy, Kind::Template, &format!("{before}{text}"), &state).unwrap();
+            let got = evaluate(&policy, TextKind::Template, &format!("{before}{text}"), &state).unwrap();
             prop_assert_eq!(&*got.to_text(), &format!("{before}{data}"));
         }
         let nodes: Value = [("nodes", [("n", state)].into_iter().collect::<Value>())].into_iter().collect();
-        let got = evaluate(&Policy::SIRENSPEC, Kind::Template, "{{ n.a }}", &nodes).unwrap();
+        let got = evaluate(&Policy::SIRENSPEC, TextKind::Template, "{{ n.a }}", &nodes).unwrap();
         prop_assert_eq!(&*got.to_text(), &data);
     }
 

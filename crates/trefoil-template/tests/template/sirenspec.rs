@@ -1,7 +1,7 @@
 //! SirenSpec, in cases of our own (decisions S1 to S4, S8).
 
 use serde_json::json;
-use trefoil_template::state::{Failure, Kind, evaluate};
+use trefoil_template::state::{Failure, TextKind, evaluate};
 use trefoil_template::{Policy, Value};
 
 use super::{table, texts, truths};
@@ -71,7 +71,7 @@ fn filters() {
     );
     table(
         &P,
-        Kind::Value,
+        TextKind::Value,
         &state(),
         &[
             ("{{ crew.outputs }}", json!([1, 2])),
@@ -85,7 +85,9 @@ fn filters() {
 #[test]
 fn errors_have_their_place() {
     let state = Value::from_json(state());
-    let Err(Failure::Load(errors)) = evaluate(&P, Kind::Template, "é\n é {{ a..b }} {{ c", &state) else { panic!() };
+    let Err(Failure::Load(errors)) = evaluate(&P, TextKind::Template, "é\n é {{ a..b }} {{ c", &state) else {
+        panic!()
+    };
     let places: Vec<_> = errors.iter().map(|e| (e.line, e.column)).collect();
     assert_eq!(places, [(2, 9), (2, 15)]);
 }

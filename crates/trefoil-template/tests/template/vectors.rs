@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_template::state::{Failure, Kind, evaluate};
+use trefoil_template::state::{Failure, TextKind, evaluate};
 use trefoil_template::{EvalError, Policy, Value};
 
 #[derive(serde::Deserialize)]
@@ -63,9 +63,9 @@ fn check(vector: &Vector) -> Result<(), String> {
         other => return Err(format!("unknown dialect {other}")),
     };
     let kind = match vector.kind.as_str() {
-        "template" => Kind::Template,
-        "value" => Kind::Value,
-        "condition" => Kind::Condition,
+        "template" => TextKind::Template,
+        "value" => TextKind::Value,
+        "condition" => TextKind::Condition,
         other => return Err(format!("unknown kind {other}")),
     };
     let got = evaluate(&policy, kind, &vector.text, &vector.state);

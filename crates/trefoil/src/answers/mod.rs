@@ -20,7 +20,7 @@ const LIMIT: usize = 20_000;
 
 /// A question that a run can reach.
 #[derive(Debug, Clone)]
-pub struct Question<'p> {
+pub struct HumanQuestion<'p> {
     /// The innermost label around it.
     pub label: String,
     /// Its structural key, without the marks of passes, items, attempts and tries.
@@ -32,17 +32,17 @@ pub struct Question<'p> {
 }
 
 /// Every question that a run can reach, once for each way of calls that leads to it.
-pub fn questions(program: &Program) -> Vec<Question<'_>> {
-    let mut all: Vec<Question<'_>> = Vec::new();
+pub fn questions(program: &Program) -> Vec<HumanQuestion<'_>> {
+    let mut all: Vec<HumanQuestion<'_>> = Vec::new();
     let mut left = LIMIT;
     let Some(entry) = program.flow(program.entry) else { return all };
-    let mut stack: Vec<Place> = vec![Place {
+    let mut stack: Vec<StepPlace> = vec![StepPlace {
         id: entry.body,
         label: program.name.to_string(),
         key: String::new(),
         within: vec![program.entry],
     }];
-    while let Some(Place { id, mut label, mut key, within }) = stack.pop() {
+    while let Some(StepPlace { id, mut label, mut key, within }) = stack.pop() {
         let Some(step) = program.step(id) else { continue };
         left = left.saturating_sub(1);
         if left == 0 {
@@ -58,7 +58,7 @@ pub fn questions(program: &Program) -> Vec<Question<'_>> {
         if let StepKind::Human(call) = &step.kind
             && !all.iter().any(|q| q.id == id && q.key == key && q.label == label)
         {
-            all.push(Question { label: label.clone(), key: key.clone(), id, call });
+            all.push(HumanQuestion { label: label.clone(), key: key.clone(), id, call });
         }
         // The last one in is the first one out: the order of the manifest.
         for flow in walk::callees(step).into_iter().rev() {
@@ -66,17 +66,17 @@ pub fn questions(program: &Program) -> Vec<Question<'_>> {
                 && !within.contains(&flow)
             {
                 let within = within.iter().copied().chain([flow]).collect();
-                stack.push(Place { id: body, label: label.clone(), key: key.clone(), within });
+                stack.push(StepPlace { id: body, label: label.clone(), key: key.clone(), within });
             }
         }
         for child in walk::children(step).into_iter().rev() {
-            stack.push(Place { id: child, label: label.clone(), key: key.clone(), within: within.clone() });
+            stack.push(StepPlace { id: child, label: label.clone(), key: key.clone(), within: within.clone() });
         }
     }
     all
 }
 
-struct Place {
+struct StepPlace {
     id: StepId,
     label: String,
     key: String,
@@ -98,7 +98,7 @@ pub enum Meant {
 }
 
 /// Whom a name means among the questions.
-pub fn meant(questions: &[Question<'_>], name: &str) -> Meant {
+pub fn meant(questions: &[HumanQuestion<'_>], name: &str) -> Meant {
     let bare = unmarked(name);
     if questions.iter().any(|q| q.key == name || q.key == bare) {
         return Meant::Key;
@@ -113,13 +113,13 @@ pub fn meant(questions: &[Question<'_>], name: &str) -> Meant {
 }
 
 /// The question that a key of a run is about.
-pub fn about<'q, 'p>(questions: &'q [Question<'p>], key: &str) -> Option<&'q Question<'p>> {
+pub fn about<'q, 'p>(questions: &'q [HumanQuestion<'p>], key: &str) -> Option<&'q HumanQuestion<'p>> {
     let bare = unmarked(key);
     questions.iter().find(|question| question.key == bare)
 }
 
 /// Whether an answer to `name` answers a question.
-pub fn answers(questions: &[Question<'_>], name: &str, question: &Question<'_>) -> bool {
+pub fn answers(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQuestion<'_>) -> bool {
     match meant(questions, name) {
         Meant::Key => question.key == name || question.key == unmarked(name),
         Meant::Label => question.label == name,

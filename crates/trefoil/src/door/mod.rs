@@ -22,7 +22,7 @@ pub use look::{find_up, folder_real, is_file, is_folder, is_there, name_like, re
 pub use memory::Memory;
 pub use place::Door;
 pub use shut::{Shut, reason};
-pub use way::{Found, Rooms, Steps, clean};
+pub use way::{Rooms, Steps, WayEnd, clean};
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

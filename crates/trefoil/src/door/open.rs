@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::{Found, Rooms, Shut, bytes};
+use super::{Rooms, Shut, WayEnd, bytes};
 
 impl Rooms {
     /// Reads the file that a path leads to, at most so many bytes.
@@ -72,7 +72,7 @@ mod steps {
     use rustix::fs::{AtFlags, FileType, Mode, OFlags};
     use rustix::io::Errno;
 
-    use super::{File, Found, Shut};
+    use super::{File, Shut, WayEnd};
     use crate::door::Steps;
 
     /// By the handles of folders.
@@ -104,7 +104,7 @@ mod steps {
     }
 
     /// Opens a file and nothing else: opening a pipe would wait for somebody, opening a device may do something.
-    pub fn open(found: &Found<OwnedFd>) -> Result<File, Shut> {
+    pub fn open(found: &WayEnd<OwnedFd>) -> Result<File, Shut> {
         let of = |e: Errno| Shut::of(e.into());
         let stat = rustix::fs::statat(&found.folder, &found.name, AtFlags::SYMLINK_NOFOLLOW).map_err(of)?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -139,7 +139,7 @@ mod steps {
     use std::io::Error;
     use std::path::{Path, PathBuf};
 
-    use super::{File, Found, Shut, plain};
+    use super::{File, Shut, WayEnd, plain};
     use crate::door::Steps;
 
     /// By paths.
@@ -161,7 +161,7 @@ mod steps {
     }
 
     /// Opens a file and nothing else.
-    pub fn open(found: &Found<PathBuf>) -> Result<File, Shut> {
+    pub fn open(found: &WayEnd<PathBuf>) -> Result<File, Shut> {
         plain(&std::fs::symlink_metadata(&found.real).map_err(Shut::of)?)?;
         File::open(&found.real).map_err(Shut::of)
     }

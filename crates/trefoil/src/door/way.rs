@@ -41,7 +41,7 @@ pub trait Steps {
 
 /// What a path leads to. Nothing may be there: the last name was only looked at.
 #[derive(Debug)]
-pub struct Found<F> {
+pub struct WayEnd<F> {
     /// The folder it is in.
     pub folder: F,
     /// Its name there.
@@ -75,7 +75,7 @@ impl Rooms {
         self.of(&clean(real)).is_some()
     }
     /// Follows an absolute path to its end.
-    pub fn follow<S: Steps>(&self, path: &Path, steps: &mut S) -> Result<Found<S::Folder>, Shut> {
+    pub fn follow<S: Steps>(&self, path: &Path, steps: &mut S) -> Result<WayEnd<S::Folder>, Shut> {
         let mut path = clean(path);
         let mut link = None;
         for _ in 0..LINKS {
@@ -108,9 +108,9 @@ impl Rooms {
             if target.is_none() {
                 match steps.link(&folder, last) {
                     Ok(Some(to)) => target = Some((real.join(last), real.join(to))),
-                    Ok(None) => return Ok(Found { folder, name: (*last).to_owned(), real: real.join(last) }),
+                    Ok(None) => return Ok(WayEnd { folder, name: (*last).to_owned(), real: real.join(last) }),
                     Err(e) if e.kind() == ErrorKind::NotFound => {
-                        return Ok(Found { folder, name: (*last).to_owned(), real: real.join(last) });
+                        return Ok(WayEnd { folder, name: (*last).to_owned(), real: real.join(last) });
                     }
                     Err(e) => return Err(Shut::of(e)),
                 }

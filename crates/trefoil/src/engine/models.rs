@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use trefoil_embedded::Embedded;
 use trefoil_ir::Program;
 use trefoil_machine::Prepared;
-use trefoil_models::{Asked, Elsewhere, ModelOverride, ModelPlan, PlanError, Registry, Scripted, plan::models_used};
+use trefoil_models::{
+    Elsewhere, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted, plan::models_used,
+};
 use trefoil_runtime::ModelProvider;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
@@ -107,7 +109,7 @@ impl Kept {
         }
         let registry = self.registry(parts);
         let chosen = chosen(parts, program);
-        let asked = Asked { chosen: &chosen, placeholders: parts.placeholders };
+        let asked = PlanInput { chosen: &chosen, placeholders: parts.placeholders };
         let plan = ModelPlan::decide(program, registry, asked)
             .map_err(|errors| errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect::<Vec<_>>())?;
         Ok(match plan {

@@ -17,10 +17,11 @@ pub(super) fn build(program: &Program, files: &Files) -> Graph {
     let mut drawing = Drawing { described: &described, graph: Graph::default() };
     let Some(flow) = program.flow(program.entry) else { return drawing.graph };
     drawing.graph.title = flow.name.to_string();
-    let here = Around { place: described.place(flow.origin), ..Around::default() };
+    let here = GraphAround { place: described.place(flow.origin), ..GraphAround::default() };
     let start = drawing.node(Shape::Start, flow.name.to_string(), inputs(flow), &here);
-    let body = described.body(program.entry).map(|body| drawing.step(body, &Around::default())).unwrap_or_default();
-    let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), &Around::default());
+    let body =
+        described.body(program.entry).map(|body| drawing.step(body, &GraphAround::default())).unwrap_or_default();
+    let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), &GraphAround::default());
     drawing.join(&[Exit { node: start, label: None, line: Line::Then }], &body.entries);
     let exits =
         if body.entries.is_empty() { vec![Exit { node: start, label: None, line: Line::Then }] } else { body.exits };
@@ -34,7 +35,7 @@ fn inputs(flow: &Flow) -> Vec<String> {
 
 /// Where a step stands.
 #[derive(Clone, Default)]
-struct Around {
+struct GraphAround {
     /// The frame it is drawn in.
     cluster: Option<usize>,
     /// What it is called by the steps around it that are nothing but a name for it.
@@ -70,7 +71,7 @@ struct Drawing<'d, 'p> {
 }
 
 impl<'d, 'p> Drawing<'d, 'p> {
-    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &Around) -> usize {
+    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &GraphAround) -> usize {
         let (cluster, optional, place) = (around.cluster, around.optional, around.place.clone());
         let origins = around.origins.clone();
         self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place, origins });
@@ -84,7 +85,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
     }
     /// Leads from all of one stage to all of the next; where both have several, through one dot, since every one of the
     /// next waits for all of the one before.
-    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &Around) {
+    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &GraphAround) {
         if exits.len() < 2 || entries.len() < 2 {
             return self.join(exits, entries);
         }
@@ -92,8 +93,8 @@ impl<'d, 'p> Drawing<'d, 'p> {
         self.join(&[dot], entries);
     }
     /// A dot that all of these lead to.
-    fn dot(&mut self, exits: &[Exit], around: &Around) -> Exit {
-        let here = Around { cluster: around.cluster, ..Around::default() };
+    fn dot(&mut self, exits: &[Exit], around: &GraphAround) -> Exit {
+        let here = GraphAround { cluster: around.cluster, ..GraphAround::default() };
         let node = self.node(Shape::Join, String::new(), Vec::new(), &here);
         self.join(exits, &[node]);
         Exit { node, label: None, line: Line::Then }
@@ -106,14 +107,14 @@ impl<'d, 'p> Drawing<'d, 'p> {
         }
     }
     /// One box.
-    fn leaf(&mut self, shape: Shape, fallback: &str, around: &Around, notes: Vec<String>) -> Fragment {
+    fn leaf(&mut self, shape: Shape, fallback: &str, around: &GraphAround, notes: Vec<String>) -> Fragment {
         let title = around.title.as_deref().unwrap_or(fallback).to_owned();
         let notes = around.notes.iter().cloned().chain(notes).collect();
         let node = self.node(shape, title, notes, around);
         Fragment { entries: vec![node], exits: vec![Exit { node, label: None, line: Line::Then }] }
     }
     /// A frame, and what stands around the steps in it.
-    fn frame(&mut self, around: &Around, what: String) -> Around {
+    fn frame(&mut self, around: &GraphAround, what: String) -> GraphAround {
         let (title, mut notes) = match &around.title {
             Some(title) => (title.to_string(), vec![what]),
             None => (what, Vec::new()),
@@ -122,10 +123,10 @@ impl<'d, 'p> Drawing<'d, 'p> {
         let (place, origins) = (around.place.clone(), around.origins.clone());
         let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place, origins };
         self.graph.clusters.push(cluster);
-        Around { cluster: Some(self.graph.clusters.len() - 1), ..Around::default() }
+        GraphAround { cluster: Some(self.graph.clusters.len() - 1), ..GraphAround::default() }
     }
 
-    fn step(&mut self, node: &'d Described<'p>, around: &Around) -> Fragment {
+    fn step(&mut self, node: &'d Described<'p>, around: &GraphAround) -> Fragment {
         let mut around = around.clone();
         around.place = node.place.clone().or(around.place);
         around.origins.push(node.step.origin);
@@ -190,7 +191,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
             }
         }
     }
-    fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &Around) -> Fragment {
+    fn effect(&mut self, kind: &StepKind, title: &str, says: &str, around: &GraphAround) -> Fragment {
         let (shape, says) = match kind {
             StepKind::Model(_) => (Shape::Agent, says.to_owned()),
             StepKind::Tool(_) => (Shape::Tool, says.to_owned()),
@@ -201,11 +202,11 @@ impl<'d, 'p> Drawing<'d, 'p> {
         };
         self.leaf(shape, title, around, vec![says])
     }
-    fn sequence(&mut self, steps: &'d [Described<'p>], around: &Around) -> Fragment {
+    fn sequence(&mut self, steps: &'d [Described<'p>], around: &GraphAround) -> Fragment {
         let drawn = steps.iter().filter(|s| draws(s)).count();
         let inner = match (&around.title, drawn) {
             (Some(_), 2..) => self.frame(around, "in order".to_owned()),
-            (None, 2..) => Around { notes: Vec::new(), ..around.clone() },
+            (None, 2..) => GraphAround { notes: Vec::new(), ..around.clone() },
             _ => around.clone(),
         };
         let mut all = Fragment::default();
@@ -214,7 +215,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
             let next = if draws(step) {
                 self.step(step, &inner)
             } else {
-                self.step(step, &Around { title: None, ..inner.clone() })
+                self.step(step, &GraphAround { title: None, ..inner.clone() })
             };
             if next.entries.is_empty() {
                 continue;
@@ -232,10 +233,10 @@ impl<'d, 'p> Drawing<'d, 'p> {
         &mut self,
         arms: &'d [(String, Described<'p>)],
         otherwise: Option<&'d Described<'p>>,
-        around: &Around,
+        around: &GraphAround,
     ) -> Fragment {
         let choice = self.leaf(Shape::Choice, "choose", around, Vec::new());
-        let inner = Around { cluster: around.cluster, ..Around::default() };
+        let inner = GraphAround { cluster: around.cluster, ..GraphAround::default() };
         let mut exits = Vec::new();
         let arms = arms.iter().map(|(when, node)| (when.clone(), Some(node)));
         for (label, step) in arms.chain([("else".to_owned(), otherwise)]) {
@@ -252,7 +253,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
         }
         Fragment { entries: choice.entries, exits }
     }
-    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &Around) -> Fragment {
+    fn nodes(&mut self, graph: &Nodes, nodes: &'d [Described<'p>], around: &GraphAround) -> Fragment {
         let inner = match around.title {
             Some(_) => self.frame(around, "graph".to_owned()),
             None => around.clone(),
@@ -312,7 +313,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
         let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
         Fragment { entries: entries.collect(), exits: exits.collect() }
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &Around) -> Fragment {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [Described<'p>], around: &GraphAround) -> Fragment {
         let inner = match around.title {
             Some(_) => self.frame(around, "states".to_owned()),
             None => around.clone(),
@@ -322,7 +323,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
             .iter()
             .zip(nodes)
             .map(|(state, node)| {
-                let inner = Around { title: Some(state.name.clone()), ..inner.clone() };
+                let inner = GraphAround { title: Some(state.name.clone()), ..inner.clone() };
                 let drawn = self.step(node, &inner);
                 if drawn.entries.is_empty() { self.leaf(Shape::Plain, &state.name, &inner, Vec::new()) } else { drawn }
             })
@@ -349,7 +350,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
         let entries = drawn.get(machine.initial.index()).map(|f| f.entries.clone()).unwrap_or_default();
         Fragment { entries, exits }
     }
-    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &Around) -> Fragment {
+    fn flow(&mut self, id: FlowId, name: Option<Arc<str>>, around: &GraphAround) -> Fragment {
         let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
             return Fragment::default();
         };

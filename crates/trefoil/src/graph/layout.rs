@@ -23,7 +23,7 @@ const HEADING: f64 = 220.0;
 
 /// A rectangle by its middle.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct Rectangle {
     pub x: f64,
     pub y: f64,
     pub width: f64,
@@ -43,11 +43,11 @@ pub(crate) struct Layout {
     pub width: f64,
     pub height: f64,
     /// Like [`Graph::nodes`].
-    pub nodes: Vec<Place>,
+    pub nodes: Vec<Rectangle>,
     /// Like [`Graph::clusters`].
-    pub clusters: Vec<Place>,
+    pub clusters: Vec<Rectangle>,
     /// Of each frame's title.
-    pub titles: Vec<Place>,
+    pub titles: Vec<Rectangle>,
     /// Like [`Graph::edges`].
     pub edges: Vec<Way>,
 }
@@ -164,7 +164,7 @@ fn headings(graph: &Graph, placed: &mut Layout) {
         let top = content - height - PADDING / 2.0;
         (frame.y, frame.height) = (f64::midpoint(top, bottom), bottom - top);
         frame.width = frame.width.max(width + 2.0 * PADDING);
-        *title = Place { x: frame.x, y: top + PADDING / 2.0 + height / 2.0, width, height };
+        *title = Rectangle { x: frame.x, y: top + PADDING / 2.0 + height / 2.0, width, height };
     }
     let tops = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.y - p.height / 2.0);
     let lefts = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.x - p.width / 2.0);
@@ -240,7 +240,7 @@ fn titles(graph: &Graph) -> Vec<(String, String)> {
 
 fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
     let place = |name: String| {
-        layered.node(&name).map_or_else(Place::default, |n| Place {
+        layered.node(&name).map_or_else(Rectangle::default, |n| Rectangle {
             x: n.x.unwrap_or(0.0),
             y: n.y.unwrap_or(0.0),
             width: n.width,
@@ -274,8 +274,8 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
         }
         layout.edges.push(Way { points, label: edge.label.as_ref().and(label.x.zip(label.y)) });
     }
-    let right = |p: &Place| p.x + p.width / 2.0;
-    let bottom = |p: &Place| p.y + p.height / 2.0;
+    let right = |p: &Rectangle| p.x + p.width / 2.0;
+    let bottom = |p: &Rectangle| p.y + p.height / 2.0;
     let places = || layout.nodes.iter().chain(&layout.clusters);
     let points = || layout.edges.iter().flat_map(|e| e.points.iter());
     let labels = layout.edges.iter().zip(&graph.edges).filter_map(|(way, edge)| {
@@ -289,7 +289,7 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
 
 /// Where an arrow meets a box: at the side that faces the layer before or after it, near to where the arrow comes from or
 /// goes to.
-fn dock(node: &Place, other: (f64, f64), direction: Direction) -> (f64, f64) {
+fn dock(node: &Rectangle, other: (f64, f64), direction: Direction) -> (f64, f64) {
     if direction == Direction::Right {
         let reach = (node.height / 2.0 - 8.0).max(0.0);
         let y = other.1.clamp(node.y - reach, node.y + reach);

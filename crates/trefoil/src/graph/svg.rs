@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::layout::{LEADING, Layout, Place, SMALL, TITLE, Way, heading as heading_lines, layout};
+use super::layout::{LEADING, Layout, Rectangle, SMALL, TITLE, Way, heading as heading_lines, layout};
 use super::{Cluster, Direction, Graph, Line, Node, Shape};
 
 /// The graph as an SVG document.
@@ -56,7 +56,7 @@ const STYLE: &str = "\
 <rect class=\"page\" width=\"100%\" height=\"100%\"/>
 ";
 
-fn frame(place: &Place, out: &mut String) {
+fn frame(place: &Rectangle, out: &mut String) {
     let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
     let _ = writeln!(
         out,
@@ -66,7 +66,7 @@ fn frame(place: &Place, out: &mut String) {
 }
 
 /// A frame's title, in the place that was kept free for it.
-fn heading(cluster: &Cluster, title: &Place, out: &mut String) {
+fn heading(cluster: &Cluster, title: &Rectangle, out: &mut String) {
     let step = (SMALL + 1.0) * LEADING;
     let mut y = title.y - title.height / 2.0 + step / 2.0 + SMALL / 3.0;
     let linked = open_link(cluster.place.as_ref(), out);
@@ -168,7 +168,7 @@ fn labels(graph: &Graph, placed: &Layout, out: &mut String) {
     }
 }
 
-fn boxed(node: &Node, place: &Place, out: &mut String) {
+fn boxed(node: &Node, place: &Rectangle, out: &mut String) {
     if node.shape == Shape::Join {
         let _ = writeln!(out, "<circle class=\"join\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\"/>", place.x, place.y);
         return;

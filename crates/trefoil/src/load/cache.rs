@@ -11,11 +11,11 @@ use trefoil_syntax::yaml::Node;
 
 /// What was parsed in earlier loads. Clones are one and the same; loads that share it must have the same limits.
 #[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<HashMap<PathBuf, Tree>>>);
+pub struct Cache(Arc<Mutex<HashMap<PathBuf, CachedTree>>>);
 
 /// The tree of a text in which nothing was found wrong: findings name the file of the load that they were made in, trees
 /// name none.
-struct Tree {
+struct CachedTree {
     text: Arc<str>,
     root: Node,
 }
@@ -23,14 +23,14 @@ struct Tree {
 impl Cache {
     /// The tree of a file, if its text is still the same.
     pub fn tree(&self, path: &Path, source: &SourceFile) -> Option<Node> {
-        let same = |t: &&Tree| source.not_utf8().is_none() && t.text == *source.text();
+        let same = |t: &&CachedTree| source.not_utf8().is_none() && t.text == *source.text();
         self.trees().get(path).filter(same).map(|t| t.root.clone())
     }
     /// Keeps one.
     pub(super) fn keep(&self, path: &Path, text: Arc<str>, root: Node) {
-        self.trees().insert(path.to_owned(), Tree { text, root });
+        self.trees().insert(path.to_owned(), CachedTree { text, root });
     }
-    fn trees(&self) -> MutexGuard<'_, HashMap<PathBuf, Tree>> {
+    fn trees(&self) -> MutexGuard<'_, HashMap<PathBuf, CachedTree>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

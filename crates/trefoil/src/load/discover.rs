@@ -27,7 +27,7 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// What a folder holds.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FolderContents {
     /// YAML files with their path relative to the folder, `/`-separated; in the order of those paths.
     pub files: Vec<(String, PathBuf)>,
     /// What could not be looked at, and why.
@@ -77,7 +77,7 @@ pub(super) struct Search<'s> {
     pub projects: bool,
 }
 
-impl Found {
+impl FolderContents {
     /// Adds the YAML files below `real` that are only in an editor yet; `overlay` has the paths of its buffers.
     pub fn with_unsaved<'p>(&mut self, root: &Path, real: &Path, overlay: impl Iterator<Item = &'p PathBuf>) {
         for path in overlay {
@@ -107,8 +107,8 @@ impl Found {
 
 /// The `.yaml` and `.yml` files of a folder, without those that are ignored and those in dot-folders, `node_modules` and
 /// `target`. Links are followed within the rooms, each folder once.
-pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
-    let mut found = Found::default();
+pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderContents {
+    let mut found = FolderContents::default();
     if let Some(memory) = loader.options.door.memory() {
         found.with_memory(memory, search);
         return found;
@@ -136,7 +136,7 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
                 break;
             }
             looked_at += 1;
-            loader.tell(super::Step::Looking(looked_at));
+            loader.tell(super::CheckStep::Looking(looked_at));
             match entry.file_name().into_string() {
                 Ok(name) => names.push((name, entry.file_type())),
                 Err(name) => {
@@ -172,7 +172,7 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
                         continue;
                     }
                 },
-                Ok(sort) => Sort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() },
+                Ok(sort) => NameSort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() },
                 Err(error) => {
                     if is_yaml(&name) {
                         found.problems.push((shown, Problem::Unreadable(door::reason(&error))));
@@ -210,21 +210,21 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
 }
 
 /// What a name stands for.
-struct Sort {
+struct NameSort {
     /// The real path of the folder.
     folder: Option<PathBuf>,
     file: bool,
 }
 
 /// What a link inside leads to.
-fn followed(rooms: &Rooms, path: &Path) -> Result<Sort, Shut> {
+fn followed(rooms: &Rooms, path: &Path) -> Result<NameSort, Shut> {
     let real = match rooms.place(path) {
         Ok(real) => real,
         Err(Shut::Room(real)) => real,
         Err(why) => return Err(why),
     };
     let meta = std::fs::symlink_metadata(&real).map_err(Shut::of)?;
-    Ok(Sort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
+    Ok(NameSort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
 }
 
 /// Reads what is ignored. Every name of a folder is held against every pattern above it, so that there is a limit to all.

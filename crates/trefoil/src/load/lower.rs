@@ -14,7 +14,7 @@ use trefoil_template::limits;
 
 use super::discover::{self, Cut, PATTERNS, Problem, Search};
 use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
-use super::{Step, rules};
+use super::{CheckStep, rules};
 use crate::door::{self, Named, Rooms, Shut};
 
 /// A folder with all its manifests, ready to be lowered.
@@ -122,7 +122,7 @@ impl Folder {
         found.with_unsaved(&self.root, &self.real, overlay.keys());
         let (all, mut bytes) = (found.files.len(), 0);
         for (at, (path, full)) in found.files.into_iter().enumerate() {
-            loader.tell(Step::Reading(at, all));
+            loader.tell(CheckStep::Reading(at, all));
             let manifest = match loader.manifest_in(&rooms, &full, &self.real.join(&path)) {
                 Ok(manifest) => manifest,
                 Err(Shut::Outside { to, .. }) => {
@@ -495,7 +495,7 @@ pub(super) fn check(
     facts: &mut Facts,
 ) -> (BTreeMap<FileId, bool>, bool) {
     let mut unreadable = false;
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<FolderGroup> = Vec::new();
     for path in paths.iter().map(PathBuf::from) {
         if loader.options.door.is_folder(&path) {
             group(loader, &mut groups, &path).everything = true;
@@ -510,7 +510,7 @@ pub(super) fn check(
         }
     }
     let mut checked = BTreeMap::new();
-    for Group { root, named, everything, .. } in groups {
+    for FolderGroup { root, named, everything, .. } in groups {
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
             if everything { Folder::whole(loader, &root, &named) } else { Folder::around(loader, &root, &named) };
@@ -539,7 +539,7 @@ pub(super) fn check(
         }
         let all = entries.len();
         for (at, file) in entries.into_iter().enumerate() {
-            loader.tell(Step::Checking(at, all));
+            loader.tell(CheckStep::Checking(at, all));
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
             if !manifest.unreadable {
@@ -636,17 +636,17 @@ fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
 }
 
 /// What is asked for in one folder.
-struct Group {
+struct FolderGroup {
     real: PathBuf,
     root: PathBuf,
     named: Vec<PathBuf>,
     everything: bool,
 }
 
-fn group<'g>(loader: &Loader, groups: &'g mut Vec<Group>, root: &Path) -> &'g mut Group {
+fn group<'g>(loader: &Loader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
     let real = loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned());
     let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
-        groups.push(Group { real, root: root.to_owned(), named: Vec::new(), everything: false });
+        groups.push(FolderGroup { real, root: root.to_owned(), named: Vec::new(), everything: false });
         groups.len() - 1
     });
     #[allow(clippy::indexing_slicing, reason = "the position was just found or made")]

@@ -66,11 +66,11 @@ pub struct LoadOptions {
 
 /// Is notified often how far a check is.
 #[derive(Clone)]
-pub struct Progress(pub Arc<dyn Fn(Step) + Send + Sync>);
+pub struct Progress(pub Arc<dyn Fn(CheckStep) + Send + Sync>);
 
 /// How far a check is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum CheckStep {
     /// Entries of folders that were looked at.
     Looking(usize),
     /// Files that were read, of so many.
@@ -186,7 +186,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
 /// What was read for a report. Taking it apart, node by node, takes a twentieth of the time of a check: whoever ends with the
 /// report need not wait for that.
 #[derive(Default)]
-pub struct Read(#[allow(dead_code, reason = "is only there to be kept")] Vec<Arc<read::Manifest>>);
+pub struct ReadTrees(#[allow(dead_code, reason = "is only there to be kept")] Vec<Arc<read::Manifest>>);
 
 /// Checks files and folders: every finding of every manifest in one pass, each once.
 pub fn check(paths: &[String], options: &LoadOptions) -> Report {
@@ -194,12 +194,12 @@ pub fn check(paths: &[String], options: &LoadOptions) -> Report {
 }
 
 /// The same, and what was read for it.
-pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, Read) {
+pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, ReadTrees) {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
     let mut facts = Facts::of(options.facts());
     let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle(found, &checked);
     let (files, trees) = loader.into_read();
-    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, Read(trees))
+    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, ReadTrees(trees))
 }

@@ -42,7 +42,7 @@ pub(super) struct ProjectFiles {
 }
 
 /// A project file that was found: where, and by what name to show it.
-pub(crate) struct Found {
+pub(crate) struct ProjectPath {
     pub path: PathBuf,
     pub name: String,
 }
@@ -72,12 +72,12 @@ pub(super) fn folder(door: &Door, file: &Path) -> Option<PathBuf> {
 }
 
 /// The project file of a real folder.
-pub(crate) fn find(door: &Door, folder: &Path) -> Option<Found> {
+pub(crate) fn find(door: &Door, folder: &Path) -> Option<ProjectPath> {
     let path = door.find_up(folder, NAME)?;
     let here = door.folder_real(Path::new(""));
     let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
-    Some(Found { path, name })
+    Some(ProjectPath { path, name })
 }
 
 /// Bytes of a project file.
@@ -100,7 +100,7 @@ pub(super) fn read(id: FileId, file: &SourceFile, found: &mut Vec<Diagnostic>) -
             format!("invalid TOML: {}", one_line(error.message())),
         ));
     }
-    let mut reading = Reading { id, text: file.text(), found, out: ProjectFile::default() };
+    let mut reading = ProjectReading { id, text: file.text(), found, out: ProjectFile::default() };
     reading.top(table.get_ref());
     reading.out
 }
@@ -110,14 +110,14 @@ fn one_line(message: &str) -> String {
 }
 
 /// A project file being read.
-struct Reading<'f> {
+struct ProjectReading<'f> {
     id: FileId,
     text: &'f str,
     found: &'f mut Vec<Diagnostic>,
     out: ProjectFile,
 }
 
-impl Reading<'_> {
+impl ProjectReading<'_> {
     fn top(&mut self, table: &DeTable<'_>) {
         for (key, value) in in_order(table) {
             match (&**key.get_ref(), value.get_ref()) {

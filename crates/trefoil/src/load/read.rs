@@ -184,7 +184,7 @@ impl Loader {
         rooms
     }
     /// Says how far it is.
-    pub fn tell(&self, step: super::Step) {
+    pub fn tell(&self, step: super::CheckStep) {
         if let Some(progress) = &self.options.progress {
             (progress.0)(step);
         }

@@ -15,7 +15,7 @@ use super::{Target, rules};
 use crate::door;
 
 /// The manifest that was meant, lowered.
-pub(super) struct Entry {
+pub(super) struct MeantEntry {
     /// The program and what it needs.
     pub lowered: Lowered,
     /// What lowering learned about names.
@@ -31,7 +31,7 @@ pub(super) struct Entry {
 }
 
 /// Finds and lowers the manifest that a target means; what is wrong goes to `found`.
-pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<Entry> {
+pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<MeantEntry> {
     if loader.options.door.is_folder(&target.path) {
         let folder = Folder::whole(loader, &target.path, &[]);
         // What is run may need nothing of it; if it does, that is an error of its own.
@@ -75,7 +75,7 @@ fn lowered(
     index: usize,
     attempt: Attempt,
     found: &mut Diagnostics,
-) -> Option<Entry> {
+) -> Option<MeantEntry> {
     let document = folder.project.documents.get(index)?;
     let attempt = attempt.proved(loader, document.file);
     let proved = attempt.is_proved();
@@ -86,7 +86,7 @@ fn lowered(
         return None;
     }
     let env_files = folder.env_files(loader, &lowered.env_files);
-    Some(Entry {
+    Some(MeantEntry {
         lowered,
         facts: attempt.facts,
         proved,
@@ -113,7 +113,7 @@ fn ids(folder: &Folder, index: usize) -> Vec<String> {
     document.map(|d| d.front.ids(d).into_iter().map(|(id, _)| id).collect()).unwrap_or_default()
 }
 
-fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics) -> Option<Entry> {
+fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics) -> Option<MeantEntry> {
     let all: Vec<usize> = (0..folder.project.documents.len()).collect();
     let have: Vec<usize> = all.iter().copied().filter(|i| ids(folder, *i).iter().any(|have| have == id)).collect();
     match have.as_slice() {
@@ -161,7 +161,7 @@ fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among
 }
 
 /// The one manifest of a folder that no other one references.
-fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> Option<Entry> {
+fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> Option<MeantEntry> {
     let documents = &folder.project.documents;
     if documents.is_empty() {
         let unread = folder.listed.iter().filter_map(|f| folder.manifest(*f));

@@ -62,7 +62,7 @@ impl Loader {
         let project = self.project_of_folder(&folder.join(project::NAME))?;
         patterns(&owner, project.exclude.iter().map(String::as_str))
     }
-    fn read_project(&mut self, found: &project::Found) -> ProjectFile {
+    fn read_project(&mut self, found: &project::ProjectPath) -> ProjectFile {
         let mut findings = Vec::new();
         let project = match project::bytes(&self.options.door, &found.path) {
             Ok(bytes) => {

@@ -39,7 +39,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             cut: false,
         };
     };
-    let steps = planner.step(body, Around::inside(Bound::known(1)));
+    let steps = planner.step(body, PlanAround::inside(Bound::known(1)));
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
         describe::reads_of(Some(flow), expr, &mut output);
@@ -93,7 +93,7 @@ fn limits(budget: &Budget) -> Vec<String> {
 
 /// Where a step is.
 #[derive(Clone)]
-struct Around {
+struct PlanAround {
     /// What the steps around it that are nothing but a name for it call it.
     name: Option<Arc<str>>,
     notes: Vec<String>,
@@ -103,7 +103,7 @@ struct Around {
     writes: Option<String>,
 }
 
-impl Around {
+impl PlanAround {
     /// In a structure that begins so often.
     fn inside(times: Bound) -> Self {
         Self { name: None, notes: Vec::new(), times, writes: None }
@@ -126,7 +126,7 @@ struct Planner<'d, 'p> {
 
 impl<'d, 'p> Planner<'d, 'p> {
     /// What a step does. A structure without a name in the manifest and without anything to say is only its steps.
-    fn step(&mut self, node: &'d Node<'p>, mut around: Around) -> Vec<Step> {
+    fn step(&mut self, node: &'d Node<'p>, mut around: PlanAround) -> Vec<Step> {
         let step = node.step;
         let flow = self.described.program.flow(node.flow);
         if around.name.is_none() {
@@ -154,13 +154,13 @@ impl<'d, 'p> Planner<'d, 'p> {
         };
         let times = around.times.times(&self.costs.passes(node.flow, step));
         match &node.what {
-            What::Attempts { .. } => return self.attempts(node, Around { times, ..around }),
+            What::Attempts { .. } => return self.attempts(node, PlanAround { times, ..around }),
             What::Call(id) => return self.call(*id, around, here),
             What::Value if around.name.is_none() => return Vec::new(),
             What::Value => {}
             What::Effect { title, says } => self.effect(&step.kind, (title, says), around.name.is_none(), &mut here),
             What::Sequence(steps) => {
-                here.steps = self.all(steps, &Around::inside(times));
+                here.steps = self.all(steps, &PlanAround::inside(times));
                 let lone = here.steps.len() == 1 && around.name.is_none();
                 if lone || is_bare(&around) {
                     return here.steps;
@@ -169,27 +169,27 @@ impl<'d, 'p> Planner<'d, 'p> {
             }
             What::Parallel { width, branches, .. } => {
                 here.notes.extend(width.clone());
-                here.steps = self.all(branches, &Around::inside(times));
+                here.steps = self.all(branches, &PlanAround::inside(times));
             }
             What::Choice { arms, otherwise } => {
                 let arms = arms.iter().map(|(when, node)| (format!("if {when}"), node));
                 for (note, node) in arms.chain(otherwise.iter().map(|node| ("else".to_owned(), &**node))) {
-                    here.steps.extend(self.step(node, Around::inside(times.clone()).with(vec![note])));
+                    here.steps.extend(self.step(node, PlanAround::inside(times.clone()).with(vec![note])));
                 }
             }
             What::Loop { until, most, body } => {
                 here.notes.extend([until.clone(), most.clone()]);
-                here.steps = self.step(body, Around::inside(times));
+                here.steps = self.step(body, PlanAround::inside(times));
             }
             What::Each { items, width, limit, body, .. } => {
                 here.notes.push(items.clone());
                 here.notes.extend(width.iter().chain(limit).cloned());
-                here.steps = self.flow(*body, Around::inside(times));
+                here.steps = self.flow(*body, PlanAround::inside(times));
             }
             What::Graph { .. } | What::States { .. } => {
                 here.steps = match &node.what {
-                    What::Graph { graph, nodes } => self.graph(graph, nodes, &Around::inside(times)),
-                    What::States { machine, states } => self.states(machine, states, &Around::inside(times)),
+                    What::Graph { graph, nodes } => self.graph(graph, nodes, &PlanAround::inside(times)),
+                    What::States { machine, states } => self.states(machine, states, &PlanAround::inside(times)),
                     _ => Vec::new(),
                 };
                 if is_bare(&around) {
@@ -225,7 +225,7 @@ impl<'d, 'p> Planner<'d, 'p> {
             _ => here.notes.push(says.to_owned()),
         }
     }
-    fn all(&mut self, nodes: &'d [Node<'p>], around: &Around) -> Vec<Step> {
+    fn all(&mut self, nodes: &'d [Node<'p>], around: &PlanAround) -> Vec<Step> {
         nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
     }
     /// The calls of each model, counted like all calls.
@@ -234,7 +234,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         let all = self.models.iter().map(String::as_str).chain(more);
         all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
     }
-    fn graph(&mut self, graph: &Graph, nodes: &'d [Node<'p>], around: &Around) -> Vec<Step> {
+    fn graph(&mut self, graph: &Graph, nodes: &'d [Node<'p>], around: &PlanAround) -> Vec<Step> {
         let name = |id: NodeId| {
             nodes.get(id.index()).and_then(|n| n.step.label.clone()).unwrap_or_else(|| id.0.to_string().into())
         };
@@ -256,7 +256,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         all
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [Node<'p>], around: &Around) -> Vec<Step> {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [Node<'p>], around: &PlanAround) -> Vec<Step> {
         let mut all = Vec::new();
         let ways = Ways::of(machine);
         for (index, (state, node)) in machine.states.iter().zip(nodes).enumerate() {
@@ -280,11 +280,11 @@ impl<'d, 'p> Planner<'d, 'p> {
                 notes.push("ends here on success".to_owned());
             }
             let times = around.times.times(&Bound::known(visits));
-            all.extend(self.step(node, Around { name: Some(state.name.clone()), notes, times, writes: None }));
+            all.extend(self.step(node, PlanAround { name: Some(state.name.clone()), notes, times, writes: None }));
         }
         all
     }
-    fn attempts(&mut self, node: &'d Node<'p>, mut around: Around) -> Vec<Step> {
+    fn attempts(&mut self, node: &'d Node<'p>, mut around: PlanAround) -> Vec<Step> {
         let What::Attempts { notes, judges, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
         let times = around.times.clone();
@@ -295,12 +295,12 @@ impl<'d, 'p> Planner<'d, 'p> {
     /// Flows by their names, each with a note on why it runs.
     fn named(&mut self, flows: &[(Arc<str>, FlowId)], note: &str, times: &Bound) -> Vec<Step> {
         let each = flows.iter().flat_map(|(name, id)| {
-            let around = Around::inside(times.clone()).with(vec![note.to_owned()]);
-            self.flow(*id, Around { name: Some(name.clone()), ..around })
+            let around = PlanAround::inside(times.clone()).with(vec![note.to_owned()]);
+            self.flow(*id, PlanAround { name: Some(name.clone()), ..around })
         });
         each.collect()
     }
-    fn call(&mut self, id: FlowId, mut around: Around, here: Step) -> Vec<Step> {
+    fn call(&mut self, id: FlowId, mut around: PlanAround, here: Step) -> Vec<Step> {
         let flow = self.described.program.flow(id);
         match (&around.name, flow) {
             (Some(name), Some(flow)) if flow.name != *name => around.notes.push(format!("{} {}", flow.sort, flow.name)),
@@ -319,7 +319,7 @@ impl<'d, 'p> Planner<'d, 'p> {
             Err(steps) => vec![Step { sort: flow.map_or("call", |f| f.sort), steps, ..here }],
         }
     }
-    fn flow(&mut self, id: FlowId, around: Around) -> Vec<Step> {
+    fn flow(&mut self, id: FlowId, around: PlanAround) -> Vec<Step> {
         let (Some(flow), Some(body)) = (self.described.program.flow(id), self.described.body(id)) else {
             return Vec::new();
         };
@@ -336,7 +336,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         steps
     }
     /// A call that leads back to a flow around it, which is not written out again.
-    fn again(&mut self, flow: &Flow, around: Around) -> Step {
+    fn again(&mut self, flow: &Flow, around: PlanAround) -> Step {
         let mut notes = around.notes;
         notes.push("calls itself".to_owned());
         Step {
@@ -354,7 +354,7 @@ impl<'d, 'p> Planner<'d, 'p> {
 }
 
 /// Whether a structure has nothing to say.
-fn is_bare(around: &Around) -> bool {
+fn is_bare(around: &PlanAround) -> bool {
     around.name.is_none() && around.notes.is_empty()
 }
 

@@ -23,7 +23,7 @@ pub enum Segment {
 
 /// A key that is allowed in a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct SchemaKey {
     /// As it is written.
     pub name: String,
     /// What it means; empty where the format says nothing.
@@ -65,7 +65,7 @@ pub fn text(dialect: &str) -> Option<&'static str> {
 
 /// The keys that are allowed in the mapping at a path, in the order of the format; those that are there already included.
 /// What depends on other keys (`kind`, `type`) is decided by the document. Empty where the keys are the user's own.
-pub fn keys_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<Key> {
+pub fn keys_at(dialect: &str, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
     schema(dialect).map(|schema| walk::keys(schema, root, path)).unwrap_or_default()
 }
 

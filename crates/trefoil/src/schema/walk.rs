@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use trefoil_syntax::yaml::Node;
 
 use super::matching::{fits, of_type};
-use super::{Choice, Key, Segment, Takes};
+use super::{Choice, SchemaKey, Segment, Takes};
 
 type Object = Map<String, Value>;
 
 /// The keys of the mapping at a path.
-pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Key> {
+pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<SchemaKey> {
     let (parts, _) = at(schema, root, path);
-    let mut keys: Vec<Key> = Vec::new();
+    let mut keys: Vec<SchemaKey> = Vec::new();
     for part in &parts {
         let required = part.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|r| r.iter().any(|v| v.as_str() == Some(name)));
@@ -107,12 +107,12 @@ fn only_requires(schema: &Value) -> bool {
     schema.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("required"))
 }
 
-fn key(root: &Value, name: &str, says: &Value, required: bool) -> Key {
+fn key(root: &Value, name: &str, says: &Value, required: bool) -> SchemaKey {
     let parts = expand(root, [says], None);
     let first = |keyword: &str| parts.iter().find_map(|p| p.get(keyword));
     let typed = |wanted: &str| parts.iter().any(|p| p.get("type").and_then(Value::as_str) == Some(wanted));
     let scalar = typed("string") || typed("number") || typed("integer") || typed("boolean");
-    Key {
+    SchemaKey {
         name: name.to_owned(),
         description: first("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
         values: choices(&parts),
@@ -127,7 +127,7 @@ fn key(root: &Value, name: &str, says: &Value, required: bool) -> Key {
 }
 
 /// Two parts name one key: the one that says more speaks.
-fn merge(known: &mut Key, more: Key) {
+fn merge(known: &mut SchemaKey, more: SchemaKey) {
     known.required |= more.required;
     if known.description.is_empty() {
         known.description = more.description;

@@ -16,7 +16,7 @@ use trefoil_syntax::{Diagnostic, Files, SourceFile};
 use crate::door::{self, Door};
 use crate::load::project;
 
-pub use read::{Asked, TABLES, asked};
+pub use read::{TABLES, TrustedTable, asked};
 pub use trust::{Standing, Trust, TrustError, config_folder};
 
 /// The user's own file, in [`config_folder`].
@@ -41,7 +41,7 @@ pub struct Settings {
 
 /// What was found for a target.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundSettings {
     /// What counts.
     pub settings: Settings,
     /// Files named by the findings.
@@ -51,8 +51,8 @@ pub struct Found {
 }
 
 /// The settings for a target: the user's, then the project's if it is trusted. `without_project`: the user's only.
-pub fn find(target: &Path, without_project: bool) -> Found {
-    let mut found = Found::default();
+pub fn find(target: &Path, without_project: bool) -> FoundSettings {
+    let mut found = FoundSettings::default();
     let folder = config_folder();
     if let Some(path) = folder.as_ref().map(|folder| folder.join(USER_FILE)).filter(|path| door::is_there(path)) {
         let name = path.display().to_string();
@@ -80,7 +80,7 @@ pub fn find(target: &Path, without_project: bool) -> Found {
     found
 }
 
-impl Found {
+impl FoundSettings {
     fn unreadable(&mut self, name: &str, why: &door::Shut) {
         let file = self.files.add(SourceFile::new(name, ""));
         let message = format!("`{name}` cannot be read: {}", why.reason());

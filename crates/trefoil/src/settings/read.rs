@@ -1,4 +1,4 @@
-//! Reading the tables that need trust. A new setting is a line in [`TABLES`] and an arm in [`Reading::table`].
+//! Reading the tables that need trust. A new setting is a line in [`TABLES`] and an arm in [`SettingsReading::table`].
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 use trefoil_models::{ModelOverride, Registry};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 
-use super::{Found, Standing};
+use super::{FoundSettings, Standing};
 use crate::door;
 use crate::load::project::RULE;
 
@@ -21,7 +21,7 @@ pub const TABLES: &[(&str, &str)] = &[
 
 /// A table of a file that needs trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct TrustedTable {
     /// Its name.
     pub table: &'static str,
     /// What it does.
@@ -31,14 +31,14 @@ pub struct Asked {
 }
 
 /// The tables of a file that need trust, in the order of the file.
-pub fn asked(file: &SourceFile) -> Vec<Asked> {
+pub fn asked(file: &SourceFile) -> Vec<TrustedTable> {
     let (table, _) = DeTable::parse_recoverable(file.text());
     let mut found = Vec::new();
     for (key, value) in table.get_ref() {
         let Some((name, does)) = TABLES.iter().find(|(name, _)| *name == &**key.get_ref()) else { continue };
         let mut settings = Vec::new();
         leaves("", value, file.text(), &mut settings);
-        found.push((key.span().start, Asked { table: name, does, settings }));
+        found.push((key.span().start, TrustedTable { table: name, does, settings }));
     }
     found.sort_by_key(|(at, _)| *at);
     found.into_iter().map(|(_, asked)| asked).collect()
@@ -58,9 +58,9 @@ fn leaves(path: &str, value: &Spanned<DeValue<'_>>, text: &str, found: &mut Vec<
 }
 
 /// Reads a file into `found`.
-pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standing, found: &mut Found) {
+pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standing, found: &mut FoundSettings) {
     let (table, errors) = DeTable::parse_recoverable(file.text());
-    let mut reading = Reading { id, name: file.name(), base, found };
+    let mut reading = SettingsReading { id, name: file.name(), base, found };
     if let (Some(error), Standing::Trusted) = (errors.first(), standing) {
         let span = error.span().unwrap_or(0..0);
         reading.wrong(span, &format!("invalid TOML: {}", error.message()));
@@ -77,14 +77,14 @@ pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standi
     }
 }
 
-struct Reading<'f> {
+struct SettingsReading<'f> {
     id: FileId,
     name: &'f str,
     base: &'f Path,
-    found: &'f mut Found,
+    found: &'f mut FoundSettings,
 }
 
-impl Reading<'_> {
+impl SettingsReading<'_> {
     fn table(&mut self, name: &str, value: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = value.get_ref() else {
             return self.wrong(value.span(), &format!("`{name}` must be a table: `[{name}]`"));

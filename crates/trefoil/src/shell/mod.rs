@@ -16,7 +16,7 @@ use trefoil_models::vendors::VENDORS;
 use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, Key, ToolError};
 use trefoil_template::{Value, limits};
 
-use tree::Group;
+use tree::ProcessGroup;
 pub use tree::{adopt, end_all};
 
 /// Whether a command must not find this variable in its environment: the key of a provider, or what is named like one
@@ -69,7 +69,7 @@ impl CommandHost for Shell {
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|e| ToolError::Failed(format!("the command did not start: {e}")))?;
-        let group = Group::of(child.id(), mark);
+        let group = ProcessGroup::of(child.id(), mark);
         let (out, err) = (child.stdout.take(), child.stderr.take());
         // What a command leaves running in the background holds its output open: it ends when the shell has.
         let (status, stdout, stderr) =
@@ -78,7 +78,7 @@ impl CommandHost for Shell {
     }
 }
 
-async fn wait(child: &mut Child, group: Group) -> Result<i64, ToolError> {
+async fn wait(child: &mut Child, group: ProcessGroup) -> Result<i64, ToolError> {
     let status = child.wait().await.map_err(|e| ToolError::Failed(format!("lost track of the command: {e}")))?;
     drop(group);
     #[cfg(unix)]

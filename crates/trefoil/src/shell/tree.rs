@@ -42,9 +42,9 @@ pub fn end_all() {
 }
 
 /// The processes of a command. Dropped, they are gone.
-pub(super) struct Group(Option<u32>);
+pub(super) struct ProcessGroup(Option<u32>);
 
-impl Group {
+impl ProcessGroup {
     /// Of a command that was just started with this mark.
     pub(super) fn of(id: Option<u32>, mark: String) -> Self {
         if let Some(id) = id {
@@ -54,7 +54,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(id) = self.0 {
             end(id);

@@ -7,7 +7,7 @@ use trefoil_runtime::{Event, EventKind};
 
 use trefoil_template::Value;
 
-use super::{Call, End, Item, StepTrace, Trace, outer};
+use super::{End, Item, StepTrace, Trace, TraceCall, outer};
 
 impl Trace {
     pub(super) fn take(&mut self, event: &Event) {
@@ -92,7 +92,7 @@ impl Trace {
     fn asked(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ModelStarted { agent, model, messages, parameters, .. } => {
-                let call = Call {
+                let call = TraceCall {
                     agent: Some(agent.clone()),
                     model: Some(model.clone()),
                     messages: messages.clone(),
@@ -104,11 +104,11 @@ impl Trace {
             // What the machine decides on its own, outside all steps, is none.
             EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
             EventKind::EffectStarted { effect, detail } => {
-                let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
+                let call = TraceCall { detail: Some(detail.clone()), ..call(event, effect) };
                 self.around(event, effect, effect).calls.push(call);
             }
             EventKind::SignalWanted { label, prompt, .. } => {
-                let call = Call { detail: Some(Value::from(prompt.as_str())), ..call(event, "human") };
+                let call = TraceCall { detail: Some(Value::from(prompt.as_str())), ..call(event, "human") };
                 self.around(event, label, "human").calls.push(call);
             }
             _ => {}
@@ -160,7 +160,7 @@ impl Trace {
         (!rest.contains('[')).then_some(step)
     }
     /// The call that is under way at the event's key.
-    fn call(&mut self, event: &Event) -> Option<&mut Call> {
+    fn call(&mut self, event: &Event) -> Option<&mut TraceCall> {
         let index = self.inner(event)?;
         let calls = &mut self.steps.get_mut(index)?.calls;
         calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
@@ -194,7 +194,7 @@ impl Trace {
 }
 
 /// A call ends, and how.
-fn ended(call: &mut Call, kind: &EventKind) {
+fn ended(call: &mut TraceCall, kind: &EventKind) {
     match kind {
         EventKind::ModelFinished { answer, usage, duration_ms, told } => {
             call.told.clone_from(told);
@@ -237,8 +237,8 @@ fn step(event: &Event, label: &str) -> StepTrace {
     }
 }
 
-fn call(event: &Event, effect: &'static str) -> Call {
-    Call {
+fn call(event: &Event, effect: &'static str) -> TraceCall {
+    TraceCall {
         key: event.key.clone(),
         effect,
         agent: None,

@@ -2,11 +2,11 @@
 //! or frame shows a step.
 
 use serde_json::{Value, json};
-use trefoil_machine::key::{Part, parts};
+use trefoil_machine::key::{KeyPart, parts};
 use trefoil_syntax::Location;
 
 use super::StepTrace;
-use crate::graph::layout::{Place, heading, layout};
+use crate::graph::layout::{Rectangle, heading, layout};
 use crate::graph::{Graph, Line, Shape};
 
 /// Which box and which frame show each step, in the order of the steps.
@@ -43,11 +43,11 @@ pub(super) fn pattern(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
     for (n, part) in parts(key).enumerate() {
         match part {
-            Part::Label(_) if n > 0 => out.push('/'),
-            Part::Own(_) => out.push('~'),
+            KeyPart::Label(_) if n > 0 => out.push('/'),
+            KeyPart::Own(_) => out.push('~'),
             _ => {}
         }
-        if let Part::Label(name) | Part::Own(name) = part {
+        if let KeyPart::Label(name) | KeyPart::Own(name) = part {
             out.push_str(name);
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
     }
     let placed = layout(graph);
     let round = |n: f64| (n * 10.0).round() / 10.0;
-    let corner = |p: &Place| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
+    let corner = |p: &Rectangle| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
     let patterns = |all: &[Option<usize>], index: usize| {
         let mut keys: Vec<String> = Vec::new();
         for (step, _) in steps.iter().zip(all).filter(|(_, owner)| **owner == Some(index)) {

@@ -9,7 +9,7 @@ use trefoil_syntax::Files;
 
 use super::clock;
 use super::place::{place, spans};
-use super::{About, Call, StepTrace, Trace, graph, outer};
+use super::{About, StepTrace, Trace, TraceCall, graph, outer};
 
 /// What is written to a trace file.
 pub(super) fn json(trace: &Trace, about: &About) -> Value {
@@ -180,7 +180,7 @@ fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value
     all
 }
 
-fn call(call: &Call, files: &Files, index: &Index<'_>) -> Value {
+fn call(call: &TraceCall, files: &Files, index: &Index<'_>) -> Value {
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| {
         if !value.is_null() {

@@ -112,14 +112,14 @@ pub struct StepTrace {
     /// Why it was passed over.
     pub reason: Option<String>,
     /// Its calls, one for each try.
-    pub calls: Vec<Call>,
+    pub calls: Vec<TraceCall>,
     /// Retries, iterations that did not validate, warnings.
     pub notes: Vec<(u64, String)>,
 }
 
 /// A model call, tool call, command or question to a person.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct TraceCall {
     /// Its key.
     pub key: Option<Key>,
     /// `model`, `tool`, `command`, `human`, ...

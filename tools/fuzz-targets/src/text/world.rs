@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use trefoil_machine::wire::AskDecide;
 use trefoil_template::{
-    Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::Names,
+    Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::StateNames,
 };
 
 /// Stands before and after all data that looks like code, so that no literal of a template is equal to it.
@@ -62,7 +62,7 @@ impl World {
             Some("missing") => 5,
             Some("unset") => 6,
             Some("outside") => 7,
-            _ if self.policy.names == Names::Namespaces => return Binding { source: 8, skip: 0 },
+            _ if self.policy.names == StateNames::Namespaces => return Binding { source: 8, skip: 0 },
             _ => return Binding::default(),
         };
         Binding { source, skip: 1 }
@@ -165,7 +165,7 @@ fn state(policy: &Policy, as_seen: &dyn Fn(&str) -> String) -> Value {
     ]
     .into_iter()
     .collect();
-    if policy.names == Names::Root {
+    if policy.names == StateNames::Root {
         return root;
     }
     let node: Value = [("output", code(4)), ("outputs", root.get("list").cloned().into()), ("agents", obj.clone())]

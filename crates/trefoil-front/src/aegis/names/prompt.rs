@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, Part, Position, SlotId, Source};
+use trefoil_ir::{ComposedPart, Defined, Position, SlotId, Source};
 use trefoil_template::{Object, Segment, Value};
 
 use super::board;
@@ -76,7 +76,7 @@ impl PromptNames {
     fn together(&self) -> Source {
         let constants = [("instruction", &self.instruction), ("agentskills", &self.skills), ("context", &self.context)];
         let seed: Object = constants.into_iter().map(|(name, value)| (name.into(), value.clone())).collect();
-        let part = |name: &str, slot, member| Part { at: path(&[name]), slot, member };
+        let part = |name: &str, slot, member| ComposedPart { at: path(&[name]), slot, member };
         let mut parts = vec![
             part("input", self.input, Vec::new()),
             part("iteration_number", self.iteration, Vec::new()),

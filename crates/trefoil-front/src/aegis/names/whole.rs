@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Part, SlotId, Source};
+use trefoil_ir::{ComposedPart, SlotId, Source};
 use trefoil_template::{Object, Value};
 
 use super::known::{Fixed, Outcome, WorkflowNames};
 use super::spelling::path;
 
-fn part(at: &[&str], slot: SlotId, member: &[&str]) -> Part {
-    Part { at: path(at), slot, member: path(member) }
+fn part(at: &[&str], slot: SlotId, member: &[&str]) -> ComposedPart {
+    ComposedPart { at: path(at), slot, member: path(member) }
 }
 
 fn object(entries: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
@@ -43,7 +43,7 @@ pub fn state(outcome: &Outcome, slot: SlotId) -> Source {
 }
 
 /// An agent's verdict has its numbers in the answer; templates find them beside it too.
-fn measures(outcome: &Outcome, at: &[&str], slot: SlotId) -> Vec<Part> {
+fn measures(outcome: &Outcome, at: &[&str], slot: SlotId) -> Vec<ComposedPart> {
     if *outcome != Outcome::Agent {
         return Vec::new();
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Parallel, Part, SlotId, Source, Step, StepId, StepKind, StepPolicy};
+use trefoil_ir::{ComposedPart, Expr, Parallel, SlotId, Source, Step, StepId, StepKind, StepPolicy};
 use trefoil_template::Value;
 
 use super::flow::{Made, Scope, Workflow};
@@ -16,7 +16,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, at: usize, swrm: &Swrm<'_
     let members = flow.known.nodes.get(at).map(|n| n.agents.clone())?;
     let kind = steps(flow, made, &mut Scope::plain(at), &members, swrm);
     let mut lowered = Lowered::new(kind);
-    let parts = members.into_iter().map(|(id, slot)| Part { at: vec![id], slot, member: Vec::new() }).collect();
+    let parts = members.into_iter().map(|(id, slot)| ComposedPart { at: vec![id], slot, member: Vec::new() }).collect();
     lowered.shape = Some(Expr::Object(vec![
         ("output".into(), Expr::Read(Source::Result)),
         ("agents".into(), Expr::Read(Source::Compose { seed: Value::Object(Arc::default()), parts })),

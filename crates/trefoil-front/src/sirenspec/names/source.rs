@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Part, SlotId, Source};
+use trefoil_ir::{ComposedPart, SlotId, Source};
 use trefoil_template::{Object, Value};
 
 use super::known::{Known, NodeName};
@@ -75,7 +75,7 @@ impl Tree {
         let mut all = Vec::new();
         if self.root == Root::Working {
             let ended = known.nodes.iter().enumerate().filter(|(at, _)| self.here.ended(*at));
-            all.extend(ended.map(|(_, n)| Part { at: segments(&n.id), slot: n.slot, member: Vec::new() }));
+            all.extend(ended.map(|(_, n)| ComposedPart { at: segments(&n.id), slot: n.slot, member: Vec::new() }));
         }
         let written = known.writes.iter().enumerate().filter(|(_, w)| w.root == self.root && self.here.ended(w.node));
         all.extend(parts(known, &self.here.links, &written.map(|(at, _)| at).collect::<Vec<_>>()));
@@ -92,7 +92,7 @@ impl Tree {
         {
             return Read { source: Source::Slot(*slot), skip: skip + 2 };
         }
-        let part = |(id, slot): &(Arc<str>, SlotId)| Part {
+        let part = |(id, slot): &(Arc<str>, SlotId)| ComposedPart {
             at: vec!["agents".into(), id.clone()],
             slot: *slot,
             member: Vec::new(),
@@ -104,20 +104,20 @@ impl Tree {
 }
 
 /// Written values as parts of a tree, the later node's last.
-pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<Part> {
+pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<ComposedPart> {
     let part = |w: &usize| {
         let write = known.writes.get(*w)?;
         let node = known.nodes.get(write.node)?;
         let rank = links.order.as_ref().and_then(|o| o.rank.get(write.node).copied()).unwrap_or(write.node);
-        Some((rank, Part { at: write.path.clone(), slot: node.slot, member: write.member.clone() }))
+        Some((rank, ComposedPart { at: write.path.clone(), slot: node.slot, member: write.member.clone() }))
     };
-    let mut parts: Vec<(usize, Part)> = writes.iter().filter_map(part).collect();
+    let mut parts: Vec<(usize, ComposedPart)> = writes.iter().filter_map(part).collect();
     parts.sort_by_key(|(rank, _)| *rank);
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
 /// Parts over a seed; the seed alone is known at load.
-fn laid_over(seed: Object, parts: Vec<Part>) -> Source {
+fn laid_over(seed: Object, parts: Vec<ComposedPart>) -> Source {
     let seed = Value::Object(Arc::new(seed));
     if parts.is_empty() { Source::Const(seed) } else { Source::Compose { seed, parts } }
 }
@@ -128,7 +128,7 @@ fn lay_node(node: &NodeName) -> Source {
     let seed = at.iter().rev().fold(Value::Object(Arc::default()), |inner, key| {
         Value::Object(Arc::new([(key.clone(), inner)].into_iter().collect()))
     });
-    Source::Compose { seed, parts: vec![Part { at, slot: node.slot, member: Vec::new() }] }
+    Source::Compose { seed, parts: vec![ComposedPart { at, slot: node.slot, member: Vec::new() }] }
 }
 
 /// A node's id as a path: ids may hold dots.
@@ -137,6 +137,6 @@ fn segments(id: &str) -> Vec<Arc<str>> {
 }
 
 /// Parts over everything that is seeded in a tree.
-pub fn seeded(known: &Known, root: Root, parts: Vec<Part>) -> Source {
+pub fn seeded(known: &Known, root: Root, parts: Vec<ComposedPart>) -> Source {
     Source::Compose { seed: Value::Object(Arc::new(known.seeds(root).clone())), parts }
 }

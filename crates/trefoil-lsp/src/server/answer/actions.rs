@@ -33,17 +33,17 @@ pub fn code_actions(
     let mut converter = Converter::new(session, &place.analysis);
     for action in code_action::actions(&place.analysis, place.file, span) {
         let kind = match action.kind {
-            code_action::Kind::Quick => lsp::CodeActionKind::QuickFix,
-            code_action::Kind::All => lsp::CodeActionKind::SourceFixAll,
+            code_action::ActionKind::Quick => lsp::CodeActionKind::QuickFix,
+            code_action::ActionKind::All => lsp::CodeActionKind::SourceFixAll,
         };
         if !wanted(&String::from(kind.clone())) {
             continue;
         }
         let edits = match action.kind {
-            code_action::Kind::Quick => action.edits,
+            code_action::ActionKind::Quick => action.edits,
             // A cursor that moves asks by itself, and proving takes as long as a check.
-            code_action::Kind::All if by_itself => continue,
-            code_action::Kind::All => code_action::proven(&place.analysis, place.file, &mut |edits| {
+            code_action::ActionKind::All if by_itself => continue,
+            code_action::ActionKind::All => code_action::proven(&place.analysis, place.file, &mut |edits| {
                 let text = rename::apply(place.analysis.text(place.file), edits);
                 session.workspace.analysis_with(&place.path, &text).map(|(analysis, _)| analysis)
             }),

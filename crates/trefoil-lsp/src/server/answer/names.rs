@@ -29,14 +29,14 @@ pub fn completion(
 }
 
 fn completion_item(rank: usize, item: feature::Item, range: lsp::Range) -> lsp::CompletionItem {
-    use feature::Sort;
+    use feature::ItemSort;
     let kind = match item.sort {
-        Sort::Name => lsp::CompletionItemKind::Variable,
-        Sort::Property => lsp::CompletionItemKind::Field,
-        Sort::Key => lsp::CompletionItemKind::Property,
-        Sort::Value => lsp::CompletionItemKind::EnumMember,
-        Sort::Word => lsp::CompletionItemKind::Keyword,
-        Sort::Rule => lsp::CompletionItemKind::Reference,
+        ItemSort::Name => lsp::CompletionItemKind::Variable,
+        ItemSort::Property => lsp::CompletionItemKind::Field,
+        ItemSort::Key => lsp::CompletionItemKind::Property,
+        ItemSort::Value => lsp::CompletionItemKind::EnumMember,
+        ItemSort::Word => lsp::CompletionItemKind::Keyword,
+        ItemSort::Rule => lsp::CompletionItemKind::Reference,
     };
     lsp::CompletionItem {
         label: item.label,
@@ -120,9 +120,9 @@ pub fn document_highlight(
     let one = |(span, sort)| lsp::DocumentHighlight {
         range: converter.range(place.file, span),
         kind: Some(match sort {
-            highlight::Sort::Text => lsp::DocumentHighlightKind::Text,
-            highlight::Sort::Read => lsp::DocumentHighlightKind::Read,
-            highlight::Sort::Write => lsp::DocumentHighlightKind::Write,
+            highlight::HighlightSort::Text => lsp::DocumentHighlightKind::Text,
+            highlight::HighlightSort::Read => lsp::DocumentHighlightKind::Read,
+            highlight::HighlightSort::Write => lsp::DocumentHighlightKind::Write,
         }),
     };
     Ok(Some(highlight::highlights(&place.analysis, place.file, place.offset).into_iter().map(one).collect()))

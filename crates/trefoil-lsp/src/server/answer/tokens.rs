@@ -7,7 +7,7 @@ use trefoil_syntax::Span;
 use super::Refused;
 use crate::semantic_tokens::{Token, tokens};
 use crate::server::position::Lines;
-use crate::server::session::{Place, Session};
+use crate::server::session::{RequestPlace, Session};
 
 /// Numbers that a token has in the protocol.
 const FIELDS: usize = 5;
@@ -57,7 +57,7 @@ fn edit<'d>(before: &[u32], now: &'d [u32]) -> Option<(usize, usize, &'d [u32])>
 }
 
 /// As the protocol has them: each relative to the one before.
-fn encoded(session: &Session, place: &Place, tokens: Vec<Token>) -> Vec<u32> {
+fn encoded(session: &Session, place: &RequestPlace, tokens: Vec<Token>) -> Vec<u32> {
     let lines = Lines::new(place.analysis.text(place.file), session.encoding());
     let mut data = Vec::with_capacity(tokens.len() * FIELDS);
     let mut last = lsp::Position::default();

@@ -1,6 +1,6 @@
 //! Expressions, texts and conditions, evaluated against the slots of an activation.
 //!
-//! Pure: what only the driver knows comes back as [`Stop::Ask`], and the whole evaluation is done again once it is
+//! Pure: what only the driver knows comes back as [`EvalStop::Ask`], and the whole evaluation is done again once it is
 //! answered. Recursive in the depth of one expression, which a manifest's nesting limit bounds.
 
 mod scope;
@@ -22,7 +22,7 @@ use crate::error::RunError;
 use crate::key::Key;
 use crate::text::strip_fence;
 use crate::wire::AskDecide;
-use scope::Bound;
+use scope::EvalScope;
 use text::Joined;
 pub use text::of as text_of;
 
@@ -37,20 +37,20 @@ pub struct Ask {
 
 /// Why an evaluation stopped.
 #[derive(Debug)]
-pub enum Stop {
+pub enum EvalStop {
     /// Ask the driver, then evaluate again.
     Ask(Box<Ask>),
     /// It failed.
     Fail(Box<RunError>),
 }
 
-impl From<Question> for Stop {
+impl From<Question> for EvalStop {
     fn from(question: Question) -> Self {
         Self::Ask(Box::new(Ask { question, places: Vec::new() }))
     }
 }
 
-impl From<RunError> for Stop {
+impl From<RunError> for EvalStop {
     fn from(error: RunError) -> Self {
         Self::Fail(Box::new(error))
     }
@@ -79,18 +79,18 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// The value of an expression. What is new in it counts towards the bytes that a run may make.
-    pub fn expr(&self, expr: &Expr) -> Result<Value, Stop> {
+    pub fn expr(&self, expr: &Expr) -> Result<Value, EvalStop> {
         let value = self.value(expr)?;
         self.made.set(self.made.get().saturating_add(value.fresh_weight()));
         Ok(value)
     }
 
     /// The value of an expression that goes with a request and is gone when that is done: not counted here.
-    pub fn passing(&self, expr: &Expr) -> Result<Value, Stop> {
+    pub fn passing(&self, expr: &Expr) -> Result<Value, EvalStop> {
         self.value(expr)
     }
 
-    fn value(&self, expr: &Expr) -> Result<Value, Stop> {
+    fn value(&self, expr: &Expr) -> Result<Value, EvalStop> {
         Ok(match expr {
             Expr::Const(value) => value.clone(),
             Expr::Template(text) => self.text(text)?,
@@ -101,9 +101,9 @@ impl Context<'_> {
             Expr::Read(source) => self.read(source).unwrap_or_default(),
             Expr::Object(members) => {
                 let members = members.iter().map(|(key, e)| Ok((key.clone(), self.value(e)?)));
-                members.collect::<Result<Object, Stop>>()?.into()
+                members.collect::<Result<Object, EvalStop>>()?.into()
             }
-            Expr::List(items) => items.iter().map(|e| self.value(e)).collect::<Result<Vec<_>, Stop>>()?.into(),
+            Expr::List(items) => items.iter().map(|e| self.value(e)).collect::<Result<Vec<_>, EvalStop>>()?.into(),
             Expr::Concat(items) => {
                 let mut all = Joined::default();
                 for item in items {
@@ -177,7 +177,7 @@ impl Context<'_> {
                         failed: self.cause(&ballot.value),
                     })
                 });
-                consensus::of_outputs(&outputs.collect::<Result<Vec<_>, Stop>>()?, rules)?
+                consensus::of_outputs(&outputs.collect::<Result<Vec<_>, EvalStop>>()?, rules)?
             }
         })
     }
@@ -190,7 +190,7 @@ impl Context<'_> {
     }
 
     /// A text position.
-    pub fn text(&self, text: &Text) -> Result<Value, Stop> {
+    pub fn text(&self, text: &Text) -> Result<Value, EvalStop> {
         let value = text.template.render(&self.of(text)).map_err(|e| stop(e, text))?;
         self.present(value, text)
     }
@@ -198,7 +198,7 @@ impl Context<'_> {
     /// The same value, once it is known that every variable which this text reads and which must be set is set: what
     /// does not resolve fails where it is evaluated, and not later in the middle of an effect. Holes that came in with
     /// another step's result were looked at there.
-    fn present(&self, value: Value, text: &Text) -> Result<Value, Stop> {
+    fn present(&self, value: Value, text: &Text) -> Result<Value, EvalStop> {
         let reads = |source: &Source| matches!(source, Source::Environment | Source::Secrets);
         if !matches!(value, Value::Masked(_)) || !text.sources.iter().any(reads) {
             return Ok(value);
@@ -210,12 +210,12 @@ impl Context<'_> {
         let file = text.origin.file;
         let references = text.template.references().iter().zip(&text.spans);
         let places = references.map(|(r, span)| (r.dotted(), Location::new(file, *span))).collect();
-        Err(Stop::Ask(Box::new(Ask { question, places })))
+        Err(EvalStop::Ask(Box::new(Ask { question, places })))
     }
 
     /// The truth of a condition.
-    pub fn cond(&self, cond: &Cond) -> Result<bool, Stop> {
-        let scope = Bound::new(self, &cond.sources, cond.condition.references());
+    pub fn cond(&self, cond: &Cond) -> Result<bool, EvalStop> {
+        let scope = EvalScope::new(self, &cond.sources, cond.condition.references());
         cond.condition.evaluate(&scope).map_err(|e| match e {
             EvalError::Undecided(question) => Question { text: Some(cond.text.clone()), ..question }.into(),
             other => failed(&other, cond.origin),
@@ -229,7 +229,7 @@ impl Context<'_> {
 
     /// The names and values that a condition looks at, as a message shows them: `review.score` is 0.4.
     pub fn seen(&self, cond: &Cond) -> Vec<String> {
-        let scope = Bound::new(self, &cond.sources, cond.condition.references());
+        let scope = EvalScope::new(self, &cond.sources, cond.condition.references());
         let show = |(reference, value): (&Reference, Option<Value>)| {
             let value = match value.as_ref().map(Value::to_text) {
                 None => "missing".to_owned(),
@@ -247,7 +247,7 @@ impl Context<'_> {
         seen
     }
 
-    fn truth(&self, value: Value) -> Result<bool, Stop> {
+    fn truth(&self, value: Value) -> Result<bool, EvalStop> {
         if let Some(truth) = value.truthy() {
             return Ok(truth);
         }
@@ -267,7 +267,7 @@ impl Context<'_> {
     }
 }
 
-fn stop(error: EvalError, text: &Text) -> Stop {
+fn stop(error: EvalError, text: &Text) -> EvalStop {
     match error {
         EvalError::Undecided(question) => question.into(),
         EvalError::Undefined { ref span, .. } => {
@@ -279,7 +279,7 @@ fn stop(error: EvalError, text: &Text) -> Stop {
     }
 }
 
-fn failed(error: &EvalError, origin: Location) -> Stop {
+fn failed(error: &EvalError, origin: Location) -> EvalStop {
     let mut failure = match error {
         EvalError::Undefined { expression, namespace, reason, .. } => {
             RunError::interpolation(expression, namespace, reason.as_str())

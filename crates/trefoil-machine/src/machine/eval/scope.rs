@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Part, Source};
+use trefoil_ir::{ComposedPart, Source};
 use trefoil_template::{Found, HoleKind, Missing, Object, Question, Reference, Scope, Value};
 
 use super::Context;
 use crate::machine::activation::member;
 
 /// The sources of one template or condition, and what they are looked up in.
-pub struct Bound<'a> {
+pub struct EvalScope<'a> {
     context: &'a Context<'a>,
     sources: &'a [Source],
     references: &'a [Reference],
 }
 
-impl<'a> Bound<'a> {
+impl<'a> EvalScope<'a> {
     /// Binds them.
     pub fn new(context: &'a Context<'a>, sources: &'a [Source], references: &'a [Reference]) -> Self {
         Self { context, sources, references }
     }
 }
 
-impl Scope for Bound<'_> {
+impl Scope for EvalScope<'_> {
     fn source(&self, index: u32) -> Found<'_> {
         match self.sources.get(index as usize) {
             Some(Source::Slot(slot)) => {
@@ -41,7 +41,7 @@ impl Scope for Bound<'_> {
     }
 }
 
-impl Bound<'_> {
+impl EvalScope<'_> {
     /// The segment that is not there when a source has nothing: the one after those that the source covers.
     fn skip(&self, index: u32) -> u16 {
         let reference = self.references.iter().find(|r| r.binding.source == index);
@@ -89,7 +89,7 @@ pub fn whole(found: Found<'_>) -> Option<Value> {
 }
 
 /// An object put together from slots.
-pub fn composed(context: &Context<'_>, seed: &Value, parts: &[Part]) -> Value {
+pub fn composed(context: &Context<'_>, seed: &Value, parts: &[ComposedPart]) -> Value {
     let mut root = seed.clone();
     for part in parts {
         let value = context.activations.read(context.activation, part.slot);

@@ -3,23 +3,23 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Part as Laid, Source, Text};
+use trefoil_ir::{ComposedPart, Expr, Source, Text};
 use trefoil_syntax::Location;
 use trefoil_template::{HoleKind, Object, Produced, Value};
 
 use super::Context;
-use super::scope::{self, Bound};
+use super::scope::{self, EvalScope};
 use super::text;
 use crate::machine::activation::member;
-use crate::machine::trail::{self, Node, Parts, Placeholder, Trail, collapse, object, whole};
-use crate::provenance::{From, Origin, Part, covered};
+use crate::machine::trail::{self, Parts, Placeholder, Trail, TrailNode, collapse, object, whole};
+use crate::provenance::{From, Origin, TextPart, covered};
 
 /// A value and where it came from.
 type Traced = (Value, Trail);
 
 impl Context<'_> {
     /// The parts of a message: an expression's value as text.
-    pub fn parts(&self, expr: &Expr, shown: &Value) -> Vec<Part> {
+    pub fn parts(&self, expr: &Expr, shown: &Value) -> Vec<TextPart> {
         let len = shown.to_text().len();
         let mut parts = Parts::default();
         if let Some((value, trail)) = self.traced(expr) {
@@ -67,7 +67,7 @@ impl Context<'_> {
             Expr::List(items) => {
                 let all = items.iter().map(|e| self.traced(e)).collect::<Option<Vec<_>>>()?;
                 let (values, trails): (Vec<Value>, Vec<Trail>) = all.into_iter().unzip();
-                (values.into(), Some(Arc::new(Node::List(trails))))
+                (values.into(), Some(Arc::new(TrailNode::List(trails))))
             }
             Expr::Concat(items) => {
                 let mut all = Joining::default();
@@ -123,7 +123,7 @@ impl Context<'_> {
             }
             Expr::Consensus { verdicts, .. } => {
                 let all = verdicts.iter().map(|b| self.trail(&b.value)).collect();
-                (self.expr(expr).ok()?, trail::origin(collapse(&Some(Arc::new(Node::List(all))))))
+                (self.expr(expr).ok()?, trail::origin(collapse(&Some(Arc::new(TrailNode::List(all))))))
             }
         })
     }
@@ -276,8 +276,8 @@ impl Context<'_> {
     }
 
     /// An object put together from slots. Built in the order of the parts, so that a later one wins as it does in the value.
-    fn compose(&self, seed: &Value, parts: &[Laid]) -> Traced {
-        let mut tree = Tree::Leaf(whole(From::Const));
+    fn compose(&self, seed: &Value, parts: &[ComposedPart]) -> Traced {
+        let mut tree = TrailTree::Leaf(whole(From::Const));
         for part in parts {
             let value = self.activations.read(self.activation, part.slot).and_then(|v| member(v, &part.member));
             let Some(value) = value else { continue };
@@ -296,18 +296,18 @@ impl Context<'_> {
         (value, tree.into_trail())
     }
 
-    pub(super) fn of<'t>(&'t self, text: &'t Text) -> Bound<'t> {
-        Bound::new(self, &text.sources, text.template.references())
+    pub(super) fn of<'t>(&'t self, text: &'t Text) -> EvalScope<'t> {
+        EvalScope::new(self, &text.sources, text.template.references())
     }
 }
 
 /// The trail of an object under construction.
-enum Tree {
+enum TrailTree {
     Leaf(Trail),
-    Object(Vec<(Arc<str>, Tree)>, Trail),
+    Object(Vec<(Arc<str>, TrailTree)>, Trail),
 }
 
-impl Tree {
+impl TrailTree {
     fn lay(&mut self, at: &[Arc<str>], trail: Trail) {
         let Some((name, rest)) = at.split_first() else {
             *self = Self::Leaf(trail);

@@ -8,7 +8,7 @@ use crate::answer::{misfit, not_json, structure};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::machine::consensus::{self, Silent};
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::trail;
@@ -22,7 +22,7 @@ const BODY: u32 = 0;
 
 /// The iteration under way.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningAttempt {
     iteration: u32,
     result: Value,
     validator: u32,
@@ -31,12 +31,12 @@ pub struct Running {
 }
 
 /// Starts the first iteration.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts) -> Result<Started, EvalStop> {
     iterate(turn, f, attempts, 1, "")?;
     Ok(Started::Running)
 }
 
-fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32, reason: &str) -> Result<(), Stop> {
+fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32, reason: &str) -> Result<(), EvalStop> {
     turn.write(f, attempts.iteration, Some(Value::from(iteration)));
     turn.write(f, attempts.previous_error, Some(Value::from(reason)));
     turn.mark(f, attempts.iteration, |_| trail::whole(From::Index));
@@ -44,7 +44,7 @@ fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32,
         trail::whole(From::Failure(turn.core.frames.get(f).map(|frame| frame.base.clone())))
     });
     if let Some(frame) = turn.core.frames.get_mut(f) {
-        let running = Running { iteration, result: Value::Null, validator: 0, judges: Vec::new(), left: 0 };
+        let running = RunningAttempt { iteration, result: Value::Null, validator: 0, judges: Vec::new(), left: 0 };
         frame.doing = Doing::Attempts(Box::new(running));
     }
     turn.spawn_step(f, BODY, attempts.body, None, |path| {
@@ -53,7 +53,13 @@ fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32,
 }
 
 /// The body or a judge ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    attempts: &Attempts,
+    place: u32,
+    outcome: &Outcome,
+) -> Result<(), EvalStop> {
     if place != BODY {
         return judged(turn, f, attempts, place - 1, outcome);
     }
@@ -77,7 +83,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, place: u32, o
 }
 
 /// Goes through the validators from one on.
-pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), Stop> {
+pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), EvalStop> {
     let Some((id, step)) = turn.step_of(f) else { return Ok(()) };
     let trefoil_ir::StepKind::Attempts(attempts) = &step.kind else { return Ok(()) };
     let Some(Doing::Attempts(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
@@ -127,11 +133,11 @@ fn ask(
     validator: usize,
     judges: &[Judge],
     result: &Value,
-) -> Result<(), Stop> {
+) -> Result<(), EvalStop> {
     let context = turn.context(f, Some(result), None);
     let from = |expr| if turn.core.traces { context.trail(expr) } else { None };
     let inputs = judges.iter().map(|j| Ok((context.expr(&j.input)?, from(&j.input))));
-    let inputs = inputs.collect::<Result<Vec<_>, Stop>>()?;
+    let inputs = inputs.collect::<Result<Vec<_>, EvalStop>>()?;
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let (above, activation) = (frame.key.clone(), frame.activation);
     let Doing::Attempts(running) = &mut frame.doing else { return Ok(()) };
@@ -161,7 +167,7 @@ fn ask(
 }
 
 /// A judge ended.
-fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome: &Outcome) -> Result<(), Stop> {
+fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(Doing::Attempts(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     let Some(validator) = attempts.validators.get(running.validator as usize) else { return Ok(()) };
     let ValidatorKind::Judges { judges, consensus } = &validator.kind else { return Ok(()) };
@@ -226,7 +232,7 @@ fn judge(validator: &Validator, score: f64, confidence: f64, reasoning: &str) ->
 }
 
 /// The iteration failed: the next one, or the end.
-fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) -> Result<(), Stop> {
+fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) -> Result<(), EvalStop> {
     let Some(frame) = turn.core.frames.get(f) else { return Ok(()) };
     let Doing::Attempts(running) = &frame.doing else { return Ok(()) };
     let iteration = running.iteration;

@@ -3,13 +3,13 @@
 use trefoil_ir::{Arm, StepId};
 use trefoil_template::Value;
 
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
 /// Chooses, and starts the arm.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<StepId>) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<StepId>) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let mut chosen = None;
     for (at, arm) in arms.iter().enumerate() {

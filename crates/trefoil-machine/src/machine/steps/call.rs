@@ -5,13 +5,13 @@ use trefoil_syntax::suggest;
 
 use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
 /// Makes the call. Its end is the step's.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let flow = match &call.callee {
         Callee::Flow(flow) => *flow,

@@ -3,14 +3,14 @@
 use trefoil_ir::{CommandCall, ToolCall};
 use trefoil_template::Value;
 
-use crate::machine::eval::{Stop, text_of};
+use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 use crate::request::{CommandRequest, Request, ToolRequest};
 
 /// Asks for a tool call.
-pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, Stop> {
+pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, EvalStop> {
     let arguments = turn.context(f, None, None).passing(&call.arguments)?;
     let request = ToolRequest { name: call.name.clone(), kind: call.kind.clone(), arguments };
     turn.effect(f, Request::Tool(request));
@@ -18,13 +18,13 @@ pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started,
 }
 
 /// Asks for a command.
-pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<Started, Stop> {
+pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let text = |e| Ok(text_of(&context.passing(e)?));
     let request = CommandRequest {
         script: call.script.clone(),
-        arguments: call.arguments.iter().map(text).collect::<Result<_, Stop>>()?,
-        env: call.env.iter().map(|(name, e)| Ok((name.clone(), text(e)?))).collect::<Result<_, Stop>>()?,
+        arguments: call.arguments.iter().map(text).collect::<Result<_, EvalStop>>()?,
+        env: call.env.iter().map(|(name, e)| Ok((name.clone(), text(e)?))).collect::<Result<_, EvalStop>>()?,
         workdir: call.workdir.as_ref().map(text).transpose()?,
     };
     turn.effect(f, Request::Command(request));
@@ -32,7 +32,7 @@ pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<St
 }
 
 /// Lets time pass.
-pub fn wait(turn: &mut Turn<'_>, f: FrameId, ms: u64) -> Result<Started, Stop> {
+pub fn wait(turn: &mut Turn<'_>, f: FrameId, ms: u64) -> Result<Started, EvalStop> {
     if ms == 0 {
         return Ok(Started::Done(Value::Null));
     }

@@ -7,7 +7,7 @@ use trefoil_template::{Object, Value};
 
 use crate::error::RunError;
 use crate::machine::activation::{ActivationId, member};
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, Frame, FrameId, Outcome, What};
 use crate::machine::intake;
 use crate::machine::trail::{self, Trail};
@@ -54,7 +54,7 @@ pub fn time_limit(frame: &Frame) -> Option<u64> {
 }
 
 /// Takes the input in, evaluates `init`, starts the body.
-pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
+pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let What::Flow(id) = frame.what else { return Ok(()) };
     let Some(flow) = turn.program.flow(id) else { return Ok(()) };
@@ -107,7 +107,7 @@ fn take_in(
     flow: &Flow,
     input: Option<Value>,
     from: &Trail,
-) -> Result<(), Stop> {
+) -> Result<(), EvalStop> {
     // A fan-out's body may have its caller's input captured there.
     if input.is_none() && turn.core.activations.read(activation, flow.intake.slot).is_some() {
         return Ok(());
@@ -127,7 +127,7 @@ fn take_in(
 }
 
 /// The body ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, id: FlowId, _place: u32, outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, id: FlowId, _place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(flow) = turn.program.flow(id) else { return Ok(()) };
     let outcome = match (outcome, &flow.output) {
         (Outcome::Done(value), Some(output)) => {

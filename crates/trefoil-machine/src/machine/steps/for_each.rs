@@ -9,7 +9,7 @@ use trefoil_template::Value;
 use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::event::{EventKind, Tally};
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::trail::{self, Trail};
@@ -29,7 +29,7 @@ struct Trails {
 
 /// Instances under way.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningItems {
     items: Option<Arc<Vec<Value>>>,
     total: u32,
     captured: Arc<[(SlotId, Value)]>,
@@ -44,7 +44,7 @@ pub struct Running {
 }
 
 /// Finds the items, and starts as many as may run.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let (items, total) = match &each.items {
         Items::List(expr) => {
@@ -76,7 +76,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
     }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let results = vec![Value::Null; total as usize];
-        frame.doing = Doing::ForEach(Box::new(Running {
+        frame.doing = Doing::ForEach(Box::new(RunningItems {
             items,
             total,
             captured,
@@ -93,7 +93,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
 }
 
 /// Starts the next instance, if one may start.
-pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
+pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
     let StepKind::ForEach(each) = &step.kind else { return Ok(()) };
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
@@ -138,7 +138,7 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
 }
 
 /// An instance ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(Doing::ForEach(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
     let (result, failed) = match outcome {
@@ -183,7 +183,7 @@ fn note_ended(turn: &mut Turn<'_>, f: FrameId, place: u32, error: Option<&RunErr
     turn.note(&key, step.origin, EventKind::ItemFinished { error: error.cloned() });
 }
 
-fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {
+fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, EvalStop> {
     let parsed = match value {
         Value::List(items) => return Ok(items),
         Value::Str(text) => {
@@ -200,7 +200,7 @@ fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {
     }
 }
 
-fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, Stop> {
+fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, EvalStop> {
     let number = match value {
         Value::Number(n) => n.as_i64(),
         Value::Str(text) => text.trim().parse::<i64>().ok(),

@@ -7,7 +7,7 @@ use trefoil_template::Value;
 
 use super::branch::not_taken;
 use crate::error::RunError;
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::{self, Started};
 use crate::machine::turn::Turn;
@@ -52,14 +52,14 @@ impl Plan {
 
 /// Nodes under way.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningNodes {
     plan: Arc<Plan>,
-    nodes: Vec<Node>,
+    nodes: Vec<RunningNode>,
     running: u32,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Node {
+struct RunningNode {
     waits_for: u32,
     taken: bool,
     /// What the conditions of edges into it saw that did not hold.
@@ -69,13 +69,13 @@ struct Node {
 }
 
 /// Starts the nodes that wait for nothing.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, EvalStop> {
     let Some(plan) = turn.prepared.graph(id) else { return Ok(Started::Done(Value::Null)) };
-    let node = |&waits_for: &u32| Node { waits_for, ..Node::default() };
-    let nodes: Vec<Node> = plan.waits_for.iter().map(node).collect();
+    let node = |&waits_for: &u32| RunningNode { waits_for, ..RunningNode::default() };
+    let nodes: Vec<RunningNode> = plan.waits_for.iter().map(node).collect();
     let first: Vec<u32> = (0u32..).zip(&nodes).filter(|(_, n)| n.waits_for == 0).map(|(at, _)| at).collect();
     if let Some(frame) = turn.core.frames.get_mut(f) {
-        frame.doing = Doing::Graph(Box::new(Running { plan, nodes, running: 0 }));
+        frame.doing = Doing::Graph(Box::new(RunningNodes { plan, nodes, running: 0 }));
     }
     let Some((_, step)) = turn.step_of(f) else { return Ok(Started::Running) };
     let trefoil_ir::StepKind::Graph(graph) = &step.kind else { return Ok(Started::Running) };
@@ -84,7 +84,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId) -> Result<Started, Sto
 }
 
 /// A node ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(node) = graph.nodes.get(place as usize) else { return Ok(()) };
     let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let plan = running.plan.clone();
@@ -148,7 +148,7 @@ fn goes_up(turn: &Turn<'_>, step: StepId, error: &RunError) -> bool {
     turn.program.step(step).is_some_and(|step| lifecycle::goes_up(step, error))
 }
 
-impl Running {
+impl RunningNodes {
     /// Tells the nodes that wait for one that it has ended.
     fn release(&mut self, place: u32, ready: &mut Vec<u32>) {
         for &waiting in self.plan.waiting.get(place as usize).into_iter().flatten() {
@@ -167,7 +167,7 @@ impl Running {
 }
 
 /// Decides about nodes that wait for nothing any more, and about those that this sets free.
-fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) -> Result<(), Stop> {
+fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) -> Result<(), EvalStop> {
     let skips = turn.skips_remaining(f);
     let mut starting = Vec::new();
     while let Some(place) = ready.pop() {

@@ -16,14 +16,14 @@ pub mod state_machine;
 
 use trefoil_ir::{Step, StepId, StepKind};
 
-use super::eval::Stop;
+use super::eval::EvalStop;
 use super::frame::FrameId;
 use super::lifecycle::Started;
 use super::turn::Turn;
 use crate::error::RunError;
 
 /// Starts a step.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result<Started, EvalStop> {
     match &step.kind {
         StepKind::Model(call) => model::start(turn, f, call),
         StepKind::Tool(call) => effects::tool(turn, f, call),

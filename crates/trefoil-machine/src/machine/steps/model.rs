@@ -6,15 +6,15 @@ use trefoil_template::Value;
 use crate::answer;
 use crate::event::EventKind;
 use crate::guard::{self, token_cap};
-use crate::machine::eval::{Stop, text_of};
+use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::{FrameId, Misfit};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
-use crate::provenance::{self, From, Origin, Part};
+use crate::provenance::{self, From, Origin, TextPart};
 use crate::request::{Message, ModelRequest, Request, Role};
 
 /// Asks for the call.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
     let system = call.system.as_ref().map(|e| context.passing(e)).transpose()?;
     let user = text_of(&context.passing(&call.user)?);
@@ -29,7 +29,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let (of_system, of_user) = origins.map_or((None, None), |(system, user)| (system, Some(user)));
     let constant = |text: &str| turn.core.traces.then(|| provenance::constant(text));
     let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
-    let mut say = |role, content, parts: Option<Vec<provenance::Part>>| {
+    let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
         messages.push(Message { role, content, parts: parts.unwrap_or_default() });
     };
     if let Some(system) = system {
@@ -44,7 +44,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         let key = turn.core.frames.get(f).map(|f| f.base.clone());
         let origin = Origin::of(key.map_or(From::Other, From::Step));
         let text = misfit.answer.to_text();
-        let part = turn.core.traces.then(|| vec![Part { len: text.len() as u32, origin }]);
+        let part = turn.core.traces.then(|| vec![TextPart { len: text.len() as u32, origin }]);
         say(Role::Assistant, misfit.answer.clone(), part);
         let demand = format!("{}. Answer again, with only JSON that matches the schema.", misfit.why);
         let part = constant(&demand);
@@ -72,7 +72,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
 }
 
 /// Reads the answer. One that does not fit its schema is kept for the call that asks for a better one (decision C14).
-pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, Stop> {
+pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, EvalStop> {
     for guard in &call.guards {
         if let Guard::TokenCap { max_tokens, warn: false } = guard {
             token_cap::check(turn.core.usage.total(), *max_tokens)?;

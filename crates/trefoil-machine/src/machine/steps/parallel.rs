@@ -6,14 +6,14 @@ use trefoil_template::Value;
 
 use crate::event::Tally;
 use crate::machine::activation::{Activation, ActivationId};
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
 /// Branches under way.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningBranches {
     /// What each branch wrote; none: not started, or failed.
     pub overlays: Vec<Option<ActivationId>>,
     next: usize,
@@ -24,20 +24,21 @@ pub struct Running {
 }
 
 /// Starts as many as may run.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel) -> Result<Started, EvalStop> {
     if parallel.branches.is_empty() {
         return Ok(Started::Done(Value::Null));
     }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let overlays = vec![None; parallel.branches.len()];
-        frame.doing = Doing::Parallel(Box::new(Running { overlays, next: 0, running: 0, failed: 0, pumping: true }));
+        frame.doing =
+            Doing::Parallel(Box::new(RunningBranches { overlays, next: 0, running: 0, failed: 0, pumping: true }));
     }
     turn.push(Task::Pump(f));
     Ok(Started::Running)
 }
 
 /// Starts the next branch, if one may start.
-pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
+pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
     let trefoil_ir::StepKind::Parallel(parallel) = &step.kind else { return Ok(()) };
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
@@ -61,7 +62,13 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
 }
 
 /// A branch ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    parallel: &Parallel,
+    place: u32,
+    outcome: &Outcome,
+) -> Result<(), EvalStop> {
     let Some(Doing::Parallel(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
     if let Outcome::Failed(_) = outcome {

@@ -10,7 +10,7 @@ use trefoil_ir::{HumanCall, StateMachine, Step, StepKind, Takes};
 use trefoil_template::{Expression, Value};
 
 use crate::error::Cause;
-use crate::machine::eval::{Stop, text_of};
+use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::{FrameId, Outcome};
 use crate::machine::lifecycle::Started;
 use crate::machine::steps::state_machine;
@@ -23,13 +23,19 @@ const MAX_QUESTIONS: u32 = 50;
 const MAX_WORDS: usize = 12;
 
 /// Asks for a person's answer.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Result<Started, EvalStop> {
     let Some((_, step)) = turn.step_of(f) else { return Ok(Started::Running) };
     ask(turn, f, step, call, None)?;
     Ok(Started::Running)
 }
 
-fn ask(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &HumanCall, refused: Option<Arc<str>>) -> Result<(), Stop> {
+fn ask(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    step: &Step,
+    call: &HumanCall,
+    refused: Option<Arc<str>>,
+) -> Result<(), EvalStop> {
     let prompt = text_of(&turn.context(f, None, None).passing(&call.prompt)?);
     let request = HumanRequest {
         step: turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
@@ -50,7 +56,7 @@ pub fn answered(
     step: &Step,
     call: &HumanCall,
     outcome: &Outcome,
-) -> Result<Option<Outcome>, Stop> {
+) -> Result<Option<Outcome>, EvalStop> {
     let Some(frame) = turn.core.frames.get(f) else { return Ok(None) };
     let refused = frame.aside.as_ref().and_then(|aside| aside.refused.clone());
     let answer = match (outcome, refused) {
@@ -101,7 +107,7 @@ fn around<'p>(turn: &Turn<'p>, f: FrameId) -> Option<(FrameId, &'p StateMachine,
 }
 
 /// Whether a transition takes an answer; true also where none has to.
-fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, Stop> {
+fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Result<bool, EvalStop> {
     let Some((parent, machine, place)) = around(turn, f) else { return Ok(true) };
     let Some(state) = machine.states.get(place) else { return Ok(true) };
     let value = turn.shaped(f, step, answer)?;
@@ -121,7 +127,7 @@ fn leads_on(turn: &mut Turn<'_>, f: FrameId, step: &Step, answer: &Value) -> Res
 }
 
 /// The answers that lead on, where they are words that the conditions name; empty where any other answer does as well.
-fn accepted(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<Vec<Arc<str>>, Stop> {
+fn accepted(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<Vec<Arc<str>>, EvalStop> {
     let Some((_, machine, place)) = around(turn, f) else { return Ok(Vec::new()) };
     let Some(state) = machine.states.get(place) else { return Ok(Vec::new()) };
     let mut words = Vec::new();

@@ -3,19 +3,19 @@
 use trefoil_ir::Loop;
 
 use crate::error::RunError;
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
 /// Starts the first pass.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop) -> Result<Started, EvalStop> {
     pass(turn, f, repeat, 1)?;
     Ok(Started::Running)
 }
 
 /// A pass ended.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(Doing::Loop(at)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let at = *at;
     if let Outcome::Done(value) = outcome
@@ -31,7 +31,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, outcome: &Outcome) 
     Ok(())
 }
 
-fn pass(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, pass: u32) -> Result<(), Stop> {
+fn pass(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, pass: u32) -> Result<(), EvalStop> {
     if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.doing = Doing::Loop(pass);
     }

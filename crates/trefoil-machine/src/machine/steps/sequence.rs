@@ -3,13 +3,13 @@
 use trefoil_ir::StepId;
 use trefoil_template::Value;
 
-use crate::machine::eval::Stop;
+use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
 /// Starts the first.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId]) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId]) -> Result<Started, EvalStop> {
     let Some(first) = steps.first() else { return Ok(Started::Done(Value::Null)) };
     if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.doing = Doing::Sequence(0);
@@ -19,7 +19,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId]) -> Result<Starte
 }
 
 /// Starts the next.
-pub fn ended(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId], outcome: &Outcome) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId], outcome: &Outcome) -> Result<(), EvalStop> {
     let Some(Doing::Sequence(at)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     let next = *at + 1;
     *at = next;

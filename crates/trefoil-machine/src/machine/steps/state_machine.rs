@@ -6,7 +6,7 @@ use trefoil_template::Value;
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key;
-use crate::machine::eval::{Context, Stop};
+use crate::machine::eval::{Context, EvalStop};
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::{self, Started};
 use crate::machine::trail;
@@ -15,16 +15,16 @@ use crate::provenance::From;
 
 /// Where the state machine is.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningStates {
     entries: u32,
     visits: Vec<u32>,
 }
 
 /// Enters the initial state.
-pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, Stop> {
+pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, EvalStop> {
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let visits = vec![0; machine.states.len()];
-        frame.doing = Doing::StateMachine(Box::new(Running { entries: 0, visits }));
+        frame.doing = Doing::StateMachine(Box::new(RunningStates { entries: 0, visits }));
     }
     enter(turn, f, machine, machine.initial, None)?;
     Ok(Started::Running)
@@ -36,7 +36,7 @@ fn enter(
     machine: &StateMachine,
     id: StateId,
     from: Option<StateId>,
-) -> Result<(), Stop> {
+) -> Result<(), EvalStop> {
     let Some(state) = machine.states.get(id.index()) else {
         return Err(RunError::new("NO_TRANSITION", "a transition leads to a state that does not exist").into());
     };
@@ -68,7 +68,7 @@ pub fn ended(
     machine: &StateMachine,
     place: u32,
     outcome: &Outcome,
-) -> Result<(), Stop> {
+) -> Result<(), EvalStop> {
     let Some(state) = machine.states.get(place as usize) else { return Ok(()) };
     // Writes may be done again after a question: they come out the same.
     let (result, failure) = match outcome {
@@ -122,7 +122,7 @@ pub fn ended(
 }
 
 /// The first transition of a state that holds.
-pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Result<Option<&'s Transition>, Stop> {
+pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Result<Option<&'s Transition>, EvalStop> {
     for transition in state.transitions.iter().filter(|t| matches(t, failed)) {
         if transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))? {
             return Ok(Some(transition));
@@ -132,7 +132,7 @@ pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Resul
 }
 
 /// The run fails at a state, although the state itself ended well: that is shown where it happened.
-fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> Stop {
+fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> EvalStop {
     let error = at(turn, f, machine, id, error);
     let step = machine.states.get(id.index()).and_then(|s| turn.program.step(s.step));
     if let (Some(step), Some(key)) = (step.filter(|s| s.label.is_some()), error.key.clone()) {

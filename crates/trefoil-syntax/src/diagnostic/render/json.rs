@@ -23,7 +23,7 @@ struct Finding<'a> {
     severity: &'a str,
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: JsonPlace<'a>,
     help: Option<&'a str>,
     labels: Vec<Labelled<'a>>,
     fix: Option<Change<'a>>,
@@ -33,7 +33,7 @@ struct Finding<'a> {
 struct Labelled<'a> {
     message: &'a str,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: JsonPlace<'a>,
 }
 
 #[derive(Serialize)]
@@ -46,13 +46,13 @@ struct Change<'a> {
 #[derive(Serialize)]
 struct Replaced<'a> {
     #[serde(flatten)]
-    place: Place<'a>,
+    place: JsonPlace<'a>,
     text: &'a str,
 }
 
 /// Lines and columns from 1, columns in characters, the end exclusive; null where there is none.
 #[derive(Serialize)]
-struct Place<'a> {
+struct JsonPlace<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     column: Option<u32>,
@@ -60,13 +60,13 @@ struct Place<'a> {
     end_column: Option<u32>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> JsonPlace<'a> {
     fn of(files: &'a Files, file: Option<FileId>, span: Option<Span>) -> Self {
         let (file, span) = place(files, file, span);
         let at = |offset: Option<u32>| Some(file?.position(offset?));
         let start = at(span.map(|s| s.start));
         let end = at(span.map(|s| s.end.max(s.start)));
-        Place {
+        JsonPlace {
             file: file.map(|f| f.name()),
             line: start.map(|p| p.line),
             column: start.map(|p| p.column),
@@ -80,7 +80,7 @@ impl<'a> Change<'a> {
     /// None for a change of a file that is not there.
     fn of(files: &'a Files, fix: &'a Fix) -> Option<Self> {
         let edits = fix.edits.iter().map(|e| {
-            let place = Place::of(files, Some(e.location.file), Some(e.location.span));
+            let place = JsonPlace::of(files, Some(e.location.file), Some(e.location.span));
             place.line.is_some().then_some(Replaced { place, text: &e.text })
         });
         Some(Change { message: &fix.message, safe: fix.safe, edits: edits.collect::<Option<_>>()? })
@@ -95,14 +95,14 @@ pub fn json(diagnostics: &[Diagnostic], files: &Files, checked: usize) -> String
             rule: d.rule,
             severity: name(d.severity),
             message: &d.message,
-            place: Place::of(files, d.file, d.span),
+            place: JsonPlace::of(files, d.file, d.span),
             help: d.help.as_deref(),
             labels: d
                 .labels
                 .iter()
                 .map(|l| Labelled {
                     message: &l.message,
-                    place: Place::of(files, Some(l.location.file), Some(l.location.span)),
+                    place: JsonPlace::of(files, Some(l.location.file), Some(l.location.span)),
                 })
                 .collect(),
             fix: d.fix.as_deref().and_then(|fix| Change::of(files, fix)),

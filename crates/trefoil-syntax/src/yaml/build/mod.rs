@@ -20,7 +20,7 @@ const FINDINGS: usize = 1000;
 
 /// Why the builder wants no more events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum BuildStop {
     Limit,
     SecondDocument,
 }
@@ -40,12 +40,12 @@ struct Built {
 #[derive(Debug)]
 enum Body {
     Sequence(Vec<Node>),
-    Mapping(mapping::Builder),
+    Mapping(mapping::MappingBuilder),
 }
 
 /// A collection that is still open.
 #[derive(Debug)]
-struct Frame {
+struct OpenCollection {
     start: u32,
     flow: bool,
     anchor: usize,
@@ -62,14 +62,14 @@ struct Frame {
 }
 
 /// The tree so far, and what an error message may want to know about it.
-pub(super) struct Builder<'a> {
+pub(super) struct TreeBuilder<'a> {
     file: FileId,
     /// The text as it is in the file, not as it was fixed for the parser.
     text: &'a str,
     limits: Limits,
     /// What the parser was not shown; scalars that have some of it are taken from the text as they stand there.
     masked: &'a [Span],
-    stack: Vec<Frame>,
+    stack: Vec<OpenCollection>,
     /// Empty lists with room, for the mappings to come: most of them are small, and few have the size that a list grows to.
     spare: Vec<Vec<Entry>>,
     anchors: Vec<Option<Built>>,
@@ -85,7 +85,7 @@ pub(super) struct Builder<'a> {
     pub(super) last_value: Option<Span>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> TreeBuilder<'a> {
     pub(super) fn new(file: FileId, text: &'a str, limits: Limits, masked: &'a [Span]) -> Self {
         Self {
             file,
@@ -123,7 +123,7 @@ impl<'a> Builder<'a> {
     fn wants_key(&self) -> bool {
         self.stack.last().is_some_and(|f| matches!(&f.body, Body::Mapping(m) if m.wants_key()))
     }
-    pub(super) fn event(&mut self, event: Event<'_>, raw: granit_parser::Span) -> Result<(), Stop> {
+    pub(super) fn event(&mut self, event: Event<'_>, raw: granit_parser::Span) -> Result<(), BuildStop> {
         let range = raw.byte_range().unwrap_or_default();
         let span = Span::new(range.start as u32, range.end as u32);
         let tag_span = raw.tag_span().and_then(|s| s.byte_range()).map(|r| Span::new(r.start as u32, r.end as u32));
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
                 self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::MappingStart(style, anchor, tag) => {
-                let mapping = mapping::Builder::new(self.file, self.spare.pop().unwrap_or_default());
+                let mapping = mapping::MappingBuilder::new(self.file, self.spare.pop().unwrap_or_default());
                 self.open(Body::Mapping(mapping), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
         span: Span,
         explicit: bool,
         version: Option<granit_parser::YamlVersion>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), BuildStop> {
         if let Some(first) = self.document {
             let mut found =
                 Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
                 found = found.label(self.at(first), "the first one");
             }
             self.report(found.help("keep one document per file; move the others to their own files"));
-            return Err(Stop::SecondDocument);
+            return Err(BuildStop::SecondDocument);
         }
         // The span of an implicit start may cover the first value.
         self.document = Some(if explicit { span } else { Span::new(span.start, span.start) });
@@ -228,7 +228,7 @@ impl<'a> Builder<'a> {
         anchor: usize,
         tag: Option<(&Tag, Span)>,
         span: Span,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), BuildStop> {
         let flow = style == StructureStyle::Flow;
         if let Some(parent) = self.stack.last_mut()
             && let Body::Mapping(mapping) = &parent.body
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
         }
         if self.stack.len() >= self.limits.depth {
             self.too_deep(span);
-            return Err(Stop::Limit);
+            return Err(BuildStop::Limit);
         }
         let wanted = if matches!(body, Body::Sequence(_)) { CoreTag::Sequence } else { CoreTag::Mapping };
         if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
         };
         self.token_end = self.token_end.max(span.end);
         self.last_value = None;
-        self.stack.push(Frame {
+        self.stack.push(OpenCollection {
             start,
             flow,
             anchor,
@@ -269,7 +269,7 @@ impl<'a> Builder<'a> {
         });
         Ok(())
     }
-    fn close(&mut self, span: Span) -> Result<(), Stop> {
+    fn close(&mut self, span: Span) -> Result<(), BuildStop> {
         let Some(frame) = self.stack.pop() else { return Ok(()) };
         let end = if frame.flow { span.end.max(frame.end) } else { frame.end };
         self.token_end = self.token_end.max(end);
@@ -299,7 +299,7 @@ impl<'a> Builder<'a> {
         self.finish(built, frame.anchor)
     }
     /// Puts a finished node where it belongs.
-    fn finish(&mut self, built: Built, anchor: usize) -> Result<(), Stop> {
+    fn finish(&mut self, built: Built, anchor: usize) -> Result<(), BuildStop> {
         self.nodes += 1;
         if anchor != 0 {
             if self.anchors.len() <= anchor {
@@ -312,7 +312,7 @@ impl<'a> Builder<'a> {
         self.place(built)
     }
     /// Takes a scalar without an anchor as the key that is due.
-    fn key(&mut self, scalar: Scalar, text: Text) -> Result<(), Stop> {
+    fn key(&mut self, scalar: Scalar, text: Text) -> Result<(), BuildStop> {
         self.nodes += 1;
         self.bounded(text.span)?;
         let mut findings = Vec::new();
@@ -329,7 +329,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
     /// Whether there are too many nodes by now.
-    fn bounded(&mut self, span: Span) -> Result<(), Stop> {
+    fn bounded(&mut self, span: Span) -> Result<(), BuildStop> {
         if self.nodes <= self.limits.nodes as u64 {
             return Ok(());
         }
@@ -341,9 +341,9 @@ impl<'a> Builder<'a> {
             )
             .help("split it, or use fewer aliases"),
         );
-        Err(Stop::Limit)
+        Err(BuildStop::Limit)
     }
-    fn place(&mut self, built: Built) -> Result<(), Stop> {
+    fn place(&mut self, built: Built) -> Result<(), BuildStop> {
         let span = built.node.span;
         self.bounded(span)?;
         let Some(frame) = self.stack.last_mut() else {
@@ -369,7 +369,7 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
-    fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
+    fn alias(&mut self, id: usize, span: Span) -> Result<(), BuildStop> {
         self.token_end = span.end;
         let name = shown(self.raw(span));
         // An anchor that is known to the parser and not finished is around us.
@@ -382,7 +382,7 @@ impl<'a> Builder<'a> {
         };
         if self.stack.len() + target.height > self.limits.depth {
             self.too_deep(span);
-            return Err(Stop::Limit);
+            return Err(BuildStop::Limit);
         }
         self.nodes = self.nodes.saturating_add(target.size);
         self.aliased = self.aliased.saturating_add(target.bytes);
@@ -392,7 +392,7 @@ impl<'a> Builder<'a> {
                 Diagnostic::error(rules::LIMIT, self.at(span), message)
                     .help("use fewer aliases of long texts, or move the text to its own file"),
             );
-            return Err(Stop::Limit);
+            return Err(BuildStop::Limit);
         }
         self.place(Built { node: Node { span, kind: target.node.kind }, ..target })
     }

@@ -5,9 +5,9 @@ use granit_parser::{ScalarStyle, Tag};
 use super::super::map::ScalarMap;
 use super::super::schema;
 use super::super::tree::{Scalar, Style, Text};
-use super::{Builder, Built, CoreTag, Diagnostic, Span, leaf, locate, misfit, rules, shown};
+use super::{Built, CoreTag, Diagnostic, Span, TreeBuilder, leaf, locate, misfit, rules, shown};
 
-impl Builder<'_> {
+impl TreeBuilder<'_> {
     /// Null at a place.
     pub(super) fn null(&self, span: Span) -> Built {
         let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };

@@ -15,7 +15,7 @@ use crate::span::Span;
 /// A run of decoded text and the bytes it came from. In step when both are of one length, else one indivisible whole
 /// (an escape, a line break that became a space).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece {
+struct TextRun {
     /// Where the run begins in the decoded text; it ends where the next one begins.
     at: u32,
     start: u32,
@@ -30,7 +30,7 @@ pub struct ScalarMap {
     /// Where the text begins in the file, when it stands there as it is.
     start: u32,
     /// What it is made of, when it does not.
-    pieces: Option<Arc<[Piece]>>,
+    pieces: Option<Arc<[TextRun]>>,
 }
 
 impl ScalarMap {
@@ -83,7 +83,7 @@ impl ScalarMap {
         }
     }
     /// The piece that holds a decoded offset, and its decoded length.
-    fn piece(&self, decoded: u32) -> Option<(Piece, u32)> {
+    fn piece(&self, decoded: u32) -> Option<(TextRun, u32)> {
         let pieces = self.pieces.as_deref()?;
         let index = pieces.partition_point(|p| p.at <= decoded).checked_sub(1)?;
         let piece = *pieces.get(index)?;
@@ -120,7 +120,7 @@ fn is_blank(byte: u8) -> bool {
 /// Pieces under construction, in the order of both texts.
 #[derive(Debug, Default)]
 struct Pieces {
-    list: Vec<Piece>,
+    list: Vec<TextRun>,
     /// End of what has been placed so far in the decoded text.
     decoded: u32,
 }
@@ -140,7 +140,7 @@ impl Pieces {
                 return;
             }
         }
-        self.list.push(Piece { at: self.decoded, start, end });
+        self.list.push(TextRun { at: self.decoded, start, end });
         self.decoded += length;
     }
     /// Places what is left of the decoded text, if anything, on what is left of the raw one.

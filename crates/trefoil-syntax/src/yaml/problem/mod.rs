@@ -5,14 +5,14 @@ mod wording;
 
 use granit_parser::ScanError;
 
-use super::build::{Builder, quoted, unquoted_braces};
+use super::build::{TreeBuilder, quoted, unquoted_braces};
 use super::mend::{Mask, to_next_key};
 use super::parse::Limits;
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
 use crate::span::{Location, Span};
-use wording::{Kind, Wording};
+use wording::{ProblemKind, Wording};
 
 /// A syntax error and the mask under which the text can be read again.
 pub(super) struct Problem {
@@ -43,7 +43,13 @@ impl Scene<'_> {
 }
 
 /// Turns a parser error into a finding.
-pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Builder<'_>, limits: &Limits) -> Problem {
+pub(super) fn explain(
+    file: FileId,
+    text: &str,
+    error: &ScanError,
+    builder: &TreeBuilder<'_>,
+    limits: &Limits,
+) -> Problem {
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let flow = builder.open_flow();
     let value = match (flow, builder.last_value) {
@@ -58,14 +64,15 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         return problem;
     }
     let Wording { kind, rule, message, help, place: told, above, uneven } = wording::of(error.kind(), &scene, limits);
-    let (kind, message, help) = match scene.flow.filter(|open| kind == Kind::Inside && left_open(text, *open, at)) {
-        Some(open) => {
-            let (open, close) = if text.as_bytes().get(open) == Some(&b'[') { ('[', ']') } else { ('{', '}') };
-            let help = format!("add `{close}`, or put quotes around the value if it is text");
-            (Kind::Opening, format!("`{open}` is not closed"), Some(help))
-        }
-        None => (kind, message, help),
-    };
+    let (kind, message, help) =
+        match scene.flow.filter(|open| kind == ProblemKind::Inside && left_open(text, *open, at)) {
+            Some(open) => {
+                let (open, close) = if text.as_bytes().get(open) == Some(&b'[') { ('[', ']') } else { ('{', '}') };
+                let help = format!("add `{close}`, or put quotes around the value if it is text");
+                (ProblemKind::Opening, format!("`{open}` is not closed"), Some(help))
+            }
+            None => (kind, message, help),
+        };
     let further = uneven.then(|| too_far_in(text, at)).flatten();
     let (message, help) = match further {
         Some(_) => (
@@ -77,13 +84,13 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     let (start, end) = further.or(told).unwrap_or_else(|| place(kind, &scene));
     let (start, end) = locate::whole_characters(text, start, end);
     let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
-    if let (Kind::Inside, Some(open)) = (kind, scene.flow)
+    if let (ProblemKind::Inside, Some(open)) = (kind, scene.flow)
         && open != start
     {
         diagnostic = diagnostic.label(scene.location(open, open + 1), "opened here");
     }
     let advice = match (kind, scene.value_on_line()) {
-        (Kind::Value, Some(value))
+        (ProblemKind::Value, Some(value))
             if flow.is_none() && !text.get(value..).is_some_and(|t| t.starts_with(['"', '\''])) =>
         {
             quoted(text.get(value..locate::content_end(text, value)).unwrap_or_default())
@@ -92,10 +99,10 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         _ => None,
     };
     diagnostic.help = advice.or(help);
-    if kind == Kind::Tab {
+    if kind == ProblemKind::Tab {
         diagnostic = without_tab(&scene, start, diagnostic);
     }
-    if let (Kind::Item, None, None) = (kind, further, above)
+    if let (ProblemKind::Item, None, None) = (kind, further, above)
         && let Some(((start, end), why)) = slipped(text, at)
     {
         let (start, end) = locate::whole_characters(text, start, end);
@@ -257,19 +264,19 @@ fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
 }
 
 /// The bytes to point at.
-fn place(kind: Kind, scene: &Scene<'_>) -> (usize, usize) {
+fn place(kind: ProblemKind, scene: &Scene<'_>) -> (usize, usize) {
     let text = scene.text;
     let at = scene.at;
     match kind {
-        Kind::Opening => {
+        ProblemKind::Opening => {
             let at = scene.flow.unwrap_or(at);
             (at, at + 1)
         }
-        Kind::Quote => {
+        ProblemKind::Quote => {
             let at = scene.value.unwrap_or(at);
             (at, locate::content_end(text, at).max(at))
         }
-        Kind::Tab => {
+        ProblemKind::Tab => {
             let before = text.get(locate::line_start(text, at)..text.len().min(at + 1)).unwrap_or_default();
             let tab = match before.rfind('\t') {
                 Some(i) => Some(locate::line_start(text, at) + i),
@@ -277,35 +284,37 @@ fn place(kind: Kind, scene: &Scene<'_>) -> (usize, usize) {
             };
             tab.map_or((at, at), |tab| (tab, tab + 1))
         }
-        Kind::Item => {
+        ProblemKind::Item => {
             let start = locate::line_start(text, at);
             let indent = text.get(start..at).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
             (start + indent, locate::word_end(text, start + indent))
         }
-        Kind::Value | Kind::Inside | Kind::Here | Kind::Directive | Kind::First => (at, locate::word_end(text, at)),
+        ProblemKind::Value | ProblemKind::Inside | ProblemKind::Here | ProblemKind::Directive | ProblemKind::First => {
+            (at, locate::word_end(text, at))
+        }
     }
 }
 
 /// How to read on: take a value as text, or leave out what is broken up to the next key at the margin.
-fn mask(kind: Kind, scene: &Scene<'_>) -> Option<Mask> {
+fn mask(kind: ProblemKind, scene: &Scene<'_>) -> Option<Mask> {
     let text = scene.text;
-    if kind == Kind::Value
+    if kind == ProblemKind::Value
         && scene.flow.is_none()
         && let Some(value) = scene.value_on_line()
     {
         let end = locate::content_end(text, value);
         return Some(Mask::Quote(Span::new(value as u32, end as u32)));
     }
-    if let (Kind::Quote, Some(value)) = (kind, scene.value) {
+    if let (ProblemKind::Quote, Some(value)) = (kind, scene.value) {
         // One line of it: the next ones may be keys again.
         let end = locate::content_end(text, value);
         return Some(Mask::Quote(Span::new(value as u32, end as u32)));
     }
-    if kind == Kind::First {
+    if kind == ProblemKind::First {
         let ((start, end), _) = wording::lone_line(text)?;
         return Some(Mask::Skip(Span::new(locate::line_start(text, start) as u32, end as u32)));
     }
-    if kind == Kind::Directive {
+    if kind == ProblemKind::Directive {
         let line = wording::directive(text)?;
         return Some(Mask::Skip(Span::new(line as u32, locate::line_end(text, line) as u32)));
     }

@@ -6,7 +6,7 @@ use super::{Limits, Scene, locate, rules};
 
 /// Where to point, and how to read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProblemKind {
     /// At the error; the value on that line can be taken as text.
     Value,
     /// At the quote that is not closed.
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 
 /// What to say.
 pub(super) struct Wording {
-    pub(super) kind: Kind,
+    pub(super) kind: ProblemKind,
     pub(super) rule: &'static str,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Wording {
 }
 
 impl Wording {
-    fn new(kind: Kind, message: impl Into<String>) -> Self {
+    fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
         Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None, above: None, uneven: false }
     }
     fn uneven(self) -> Self {
@@ -58,7 +58,7 @@ impl Wording {
 
 /// Our words for an error.
 pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
-    use Kind::{First, Here, Inside, Item, Opening, Tab, Value};
+    use ProblemKind::{First, Here, Inside, Item, Opening, Tab, Value};
     let say = |kind, message: &str| Wording::new(kind, message);
     match error {
         // Values without quotes.
@@ -79,7 +79,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
 
         // Quotes.
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => {
-            say(Kind::Quote, "this quote is never closed")
+            say(ProblemKind::Quote, "this quote is never closed")
                 .help("close it; if the text continues on the next lines, indent them further than the key")
         }
         E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar if scene.flow.is_some() => {
@@ -202,7 +202,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
 }
 
 fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
-    let kind = if scene.value == Some(scene.at) { Kind::Value } else { Kind::Here };
+    let kind = if scene.value == Some(scene.at) { ProblemKind::Value } else { ProblemKind::Here };
     match character {
         '`' => Wording::new(kind, "a value cannot start with a backtick").help("put quotes around it"),
         '@' | '%' => {
@@ -232,21 +232,21 @@ pub(super) fn directive(text: &str) -> Option<usize> {
 fn not_a_directive(scene: &Scene<'_>) -> Wording {
     let place = directive(scene.text).map(|at| (at, locate::line_end(scene.text, at)));
     let wording =
-        Wording::new(Kind::Directive, "a line that starts with `%` is a directive, and this is not a valid one");
+        Wording::new(ProblemKind::Directive, "a line that starts with `%` is a directive, and this is not a valid one");
     Wording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
 }
 
 /// A `:` where no key can be.
 fn colon(scene: &Scene<'_>) -> Wording {
     if scene.flow.is_some() {
-        return Wording::new(Kind::Inside, "`:` is not allowed here, inside brackets")
+        return Wording::new(ProblemKind::Inside, "`:` is not allowed here, inside brackets")
             .help("close the bracket, or put quotes around the text");
     }
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "a value without quotes cannot contain `: `")
+        return Wording::new(ProblemKind::Value, "a value without quotes cannot contain `: `")
             .help("put quotes around the whole value");
     }
-    let found = Wording::new(Kind::Item, "this line continues the value above it, so it cannot be a key");
+    let found = Wording::new(ProblemKind::Item, "this line continues the value above it, so it cannot be a key");
     let start = locate::line_start(scene.text, scene.at);
     let end = scene.text.get(..start).unwrap_or_default().trim_end().len();
     let from = locate::line_start(scene.text, end);
@@ -257,13 +257,13 @@ fn colon(scene: &Scene<'_>) -> Wording {
         .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
     {
         let colon = from + above.find(':').unwrap_or_default();
-        let found = Wording::new(Kind::Item, "a key needs a space after its `:`");
+        let found = Wording::new(ProblemKind::Item, "a key needs a space after its `:`");
         return Wording { place: Some((colon, colon + 1)), ..found }.help("write a space after the `:`");
     }
     let word = from + above.len() - above.trim_start().len();
     let line = scene.text.get(start..).unwrap_or_default();
     if is_key_without_colon(above.trim()) && line.len() - line.trim_start_matches(' ').len() == word - from {
-        let found = Wording::new(Kind::Item, "expected `key: value` here");
+        let found = Wording::new(ProblemKind::Item, "expected `key: value` here");
         let place = Some((word, locate::word_end(scene.text, word)));
         return Wording { place, ..found }.help("add `: ` after the key");
     }
@@ -286,19 +286,20 @@ fn is_key_without_colon(line: &str) -> bool {
 fn key(scene: &Scene<'_>) -> Wording {
     let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "text after the end of the value").help("put quotes around the whole value");
+        return Wording::new(ProblemKind::Value, "text after the end of the value")
+            .help("put quotes around the whole value");
     }
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
-        return Wording::new(Kind::Item, "a list item among the keys of a mapping")
+        return Wording::new(ProblemKind::Item, "a list item among the keys of a mapping")
             .help("indent the list below its key, or remove the `- `");
     }
     let end = locate::line_end(line, 0);
     if super::super::mend::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
-        return Wording::new(Kind::Item, "this line's indentation matches no line above it")
+        return Wording::new(ProblemKind::Item, "this line's indentation matches no line above it")
             .help("align it with the keys that it belongs to")
             .uneven();
     }
-    Wording::new(Kind::Item, "expected a key here").help("write `key: value`, aligned with the other keys")
+    Wording::new(ProblemKind::Item, "expected a key here").help("write `key: value`, aligned with the other keys")
 }
 
 /// An escape in a quoted value; the parser says only where the quote opens.
@@ -306,7 +307,7 @@ fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     let text = scene.text.get(scene.at..).unwrap_or_default();
     let bad = super::escape::first_bad(text).unwrap_or(0..1);
     let shown = text.get(bad.clone()).unwrap_or_default();
-    let wording = Wording::new(Kind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
+    let wording = Wording::new(ProblemKind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
     Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
 }
 

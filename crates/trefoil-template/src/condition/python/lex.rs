@@ -3,7 +3,7 @@
 use crate::error::sign_of;
 use std::ops::Range;
 
-use crate::template::build::Builder;
+use crate::template::build::TemplateBuilder;
 use crate::value::{Number, Value};
 
 /// A token.
@@ -53,7 +53,7 @@ const FOREIGN: [(&str, &str, &str); 23] = [
 ];
 
 /// All tokens of the source.
-pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
+pub(super) fn tokens<'t>(b: &mut TemplateBuilder<'t>) -> Vec<Spanned<'t>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     // Objects within each other: their braces may stand side by side.
@@ -149,7 +149,7 @@ fn foreign(text: &str) -> Option<(&'static str, &'static str, &'static str)> {
     FOREIGN.into_iter().find(|(sign, ..)| text.starts_with(sign) && sign.len() > own)
 }
 
-fn read_number(b: &mut Builder<'_>, start: usize, text: &str) -> (usize, Value) {
+fn read_number(b: &mut TemplateBuilder<'_>, start: usize, text: &str) -> (usize, Value) {
     let mut len = 0;
     let mut previous = ' ';
     for c in text.chars() {
@@ -180,7 +180,7 @@ fn read_number(b: &mut Builder<'_>, start: usize, text: &str) -> (usize, Value) 
 }
 
 /// Quoted text with Python's escapes; where it ends, and its value.
-fn text(b: &mut Builder<'_>, start: usize, quote: char) -> (usize, Value) {
+fn text(b: &mut TemplateBuilder<'_>, start: usize, quote: char) -> (usize, Value) {
     let mut value = String::new();
     let mut chars = b.slice(start + 1..b.source.len()).char_indices();
     while let Some((at, c)) = chars.next() {

@@ -10,7 +10,7 @@ use lex::{Spanned, Token};
 use crate::expression::{Arithmetic, Comparison, Expression, Function};
 use crate::limits;
 use crate::scope::Segment;
-use crate::template::build::Builder;
+use crate::template::build::TemplateBuilder;
 use crate::value::{Number, Object, Value};
 
 const SYNTAX: &str = "condition-syntax";
@@ -37,10 +37,10 @@ const KEYWORDS: [&str; 19] = [
 ];
 
 /// An expression and how deep it is.
-type Node = (Expression, usize);
+type DeepExpression = (Expression, usize);
 
 /// Reads the whole source.
-pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
+pub(super) fn parse(b: &mut TemplateBuilder<'_>) -> Option<Expression> {
     let tokens = lex::tokens(b);
     let mut parser = Parser { b, tokens, at: 0, depth: 0 };
     let (expression, _) = parser.either()?;
@@ -52,7 +52,7 @@ pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
 }
 
 struct Parser<'c, 't> {
-    b: &'c mut Builder<'t>,
+    b: &'c mut TemplateBuilder<'t>,
     tokens: Vec<Spanned<'t>>,
     at: usize,
     depth: usize,
@@ -94,7 +94,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// A node over its parts; none (and reported) when that is too deep.
-    fn node(&mut self, expression: Expression, depth: usize) -> Option<Node> {
+    fn node(&mut self, expression: Expression, depth: usize) -> Option<DeepExpression> {
         if depth >= limits::DEPTH {
             self.too_deep();
             return None;
@@ -109,7 +109,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Runs a rule one level down.
-    fn nested(&mut self, rule: fn(&mut Self) -> Option<Node>) -> Option<Node> {
+    fn nested(&mut self, rule: fn(&mut Self) -> Option<DeepExpression>) -> Option<DeepExpression> {
         self.depth += 1;
         if self.depth > limits::DEPTH {
             self.too_deep();
@@ -120,20 +120,20 @@ impl<'t> Parser<'_, 't> {
         Some(node)
     }
 
-    fn either(&mut self) -> Option<Node> {
+    fn either(&mut self) -> Option<DeepExpression> {
         self.joined("or", Self::both, Expression::Or)
     }
 
-    fn both(&mut self) -> Option<Node> {
+    fn both(&mut self) -> Option<DeepExpression> {
         self.joined("and", Self::negated, Expression::And)
     }
 
     fn joined(
         &mut self,
         word: &str,
-        rule: fn(&mut Self) -> Option<Node>,
+        rule: fn(&mut Self) -> Option<DeepExpression>,
         make: fn(Vec<Expression>) -> Expression,
-    ) -> Option<Node> {
+    ) -> Option<DeepExpression> {
         let (first, mut depth) = rule(self)?;
         if !self.is_word(word) {
             return Some((first, depth));
@@ -147,7 +147,7 @@ impl<'t> Parser<'_, 't> {
         self.node(make(parts), depth)
     }
 
-    fn negated(&mut self) -> Option<Node> {
+    fn negated(&mut self) -> Option<DeepExpression> {
         if !self.eat_word("not") {
             return self.comparison();
         }
@@ -155,7 +155,7 @@ impl<'t> Parser<'_, 't> {
         self.node(Expression::Not(Box::new(inner)), depth)
     }
 
-    fn comparison(&mut self) -> Option<Node> {
+    fn comparison(&mut self) -> Option<DeepExpression> {
         let (first, mut depth) = self.sum()?;
         let mut operands = vec![first];
         let mut comparisons = Vec::new();
@@ -194,16 +194,20 @@ impl<'t> Parser<'_, 't> {
         Some(found)
     }
 
-    fn sum(&mut self) -> Option<Node> {
+    fn sum(&mut self) -> Option<DeepExpression> {
         self.arithmetic(Self::term, &[("+", Arithmetic::Add), ("-", Arithmetic::Subtract)])
     }
 
-    fn term(&mut self) -> Option<Node> {
+    fn term(&mut self) -> Option<DeepExpression> {
         let operators = [("*", Arithmetic::Multiply), ("/", Arithmetic::Divide), ("%", Arithmetic::Remainder)];
         self.arithmetic(Self::factor, &operators)
     }
 
-    fn arithmetic(&mut self, rule: fn(&mut Self) -> Option<Node>, operators: &[(&str, Arithmetic)]) -> Option<Node> {
+    fn arithmetic(
+        &mut self,
+        rule: fn(&mut Self) -> Option<DeepExpression>,
+        operators: &[(&str, Arithmetic)],
+    ) -> Option<DeepExpression> {
         let (mut left, mut depth) = rule(self)?;
         while let Some((_, operator)) = operators.iter().find(|(sign, _)| self.is_sign(sign)) {
             self.at += 1;
@@ -214,7 +218,7 @@ impl<'t> Parser<'_, 't> {
         Some((left, depth))
     }
 
-    fn factor(&mut self) -> Option<Node> {
+    fn factor(&mut self) -> Option<DeepExpression> {
         if self.eat_sign("-") {
             let (inner, depth) = self.nested(Self::factor)?;
             return match inner {
@@ -231,7 +235,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// A value with members, items and calls behind it.
-    fn postfix(&mut self) -> Option<Node> {
+    fn postfix(&mut self) -> Option<DeepExpression> {
         let start = self.span();
         let root = match self.peek() {
             Some(Token::Name(name)) if ROOTS.contains(name) => Some(*name),
@@ -282,7 +286,12 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// The reference of a finished path, or the node that was there.
-    fn referred(&mut self, path: &mut Option<Vec<Segment>>, span: Range<usize>, node: Node) -> Node {
+    fn referred(
+        &mut self,
+        path: &mut Option<Vec<Segment>>,
+        span: Range<usize>,
+        node: DeepExpression,
+    ) -> DeepExpression {
         match path.take() {
             Some(path) => (Expression::Reference(self.b.reference(path, span, None)), 1),
             None => node,
@@ -345,7 +354,7 @@ impl<'t> Parser<'_, 't> {
         None
     }
 
-    fn atom(&mut self) -> Option<Node> {
+    fn atom(&mut self) -> Option<DeepExpression> {
         let span = self.span();
         let Some(token) = self.peek().cloned() else {
             self.b.mistakes.add(SYNTAX, span, "a value is missing at the end");
@@ -392,7 +401,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// The rest of an object, whose members are literals: it is what something is compared with.
-    fn object(&mut self) -> Option<Node> {
+    fn object(&mut self) -> Option<DeepExpression> {
         const WRITTEN: &str = "write an object as `{\"key\": 1}`, and a path without braces: `working.path`";
         let mut members = Object::default();
         while !self.is_sign("}") {
@@ -426,7 +435,7 @@ impl<'t> Parser<'_, 't> {
         Some((Expression::Literal(Value::from(members)), 1))
     }
 
-    fn name(&mut self, name: &'t str, span: Range<usize>) -> Option<Node> {
+    fn name(&mut self, name: &'t str, span: Range<usize>) -> Option<DeepExpression> {
         match name {
             "true" | "True" => return Some((Expression::Literal(true.into()), 1)),
             "false" | "False" => return Some((Expression::Literal(false.into()), 1)),
@@ -481,7 +490,7 @@ impl<'t> Parser<'_, 't> {
         });
     }
 
-    fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<Node> {
+    fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<DeepExpression> {
         self.at += 1;
         let (arguments, depth, _) = self.items(")")?;
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
