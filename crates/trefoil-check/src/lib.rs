@@ -17,14 +17,14 @@ pub mod suppress;
 mod words;
 
 pub use levels::{Level, Levels, keeps_from_loading};
-pub use rule::{Context, Group, Limits, Rule, Run, TreeContext};
+pub use rule::{Context, Group, Limits, Root, Rule, Run, TreeContext};
 pub use rules::{RULES, rule};
-pub use semantic::Model;
+pub use semantic::{Mistakes, Model};
 pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::Node;
-use trefoil_syntax::{Diagnostic, FileId, Location};
+use trefoil_syntax::{Diagnostic, FileId};
 
 /// Rules of loading after which nothing more is to be said about a name.
 const NAMES: [&str; 5] = ["unresolved-name", "unordered-read", "wrong-type", "unknown-value", "working-dot-node-id"];
@@ -45,25 +45,28 @@ pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
-    check_for(program, facts, &[], limits, &|_| true)
+    let roots = [Root { flow: program.entry, limits: *limits }];
+    check_for(program, facts, &Mistakes::default(), &roots, &|_| true)
 }
 
-/// What the rules that are wanted have to say about a program: whoever shows none of a rule's findings need not pay for them.
-/// `mistakes`: the places of what could not be read of it, if it is looked at although it cannot be run.
+/// What the rules that are wanted have to say about a program that a run may start at any of these flows: whoever shows none
+/// of a rule's findings need not pay for them. `mistakes`: what could not be read of it, if it is looked at although it
+/// cannot be run.
 pub fn check_for(
     program: &Program,
     facts: &Facts,
-    mistakes: &[Location],
-    limits: &Limits,
+    mistakes: &Mistakes,
+    roots: &[Root],
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
-    let model = Model::new(program, facts, mistakes);
+    let flows = roots.iter().map(|root| root.flow).collect();
+    let model = &Model::new(program, facts, mistakes, flows);
     let mut found = Vec::new();
     let own = RULES.iter().map(|rule| (*rule, rule.run));
     let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
     for (rule, run) in own.chain(beyond).filter(|(rule, _)| wanted(rule)) {
         let (Run::Program(look) | Run::Declared(look) | Run::Whole(look)) = run else { continue };
-        let mut cx = Context { model: &model, limits, rule, run, found: Vec::new() };
+        let mut cx = Context { model, roots, rule, run, found: Vec::new() };
         look(&mut cx);
         found.append(&mut cx.found);
     }

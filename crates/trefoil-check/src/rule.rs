@@ -1,5 +1,6 @@
 //! What a rule is.
 
+use trefoil_ir::FlowId;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
@@ -68,12 +69,21 @@ pub struct Limits {
     pub max_calls: Option<u64>,
 }
 
+/// A flow that a run may start, and what the operator allows that run.
+#[derive(Debug, Clone, Copy)]
+pub struct Root {
+    /// The flow.
+    pub flow: FlowId,
+    /// What a run of it may cost.
+    pub limits: Limits,
+}
+
 /// What a rule sees, and where it reports.
 pub struct Context<'c> {
     /// The program and what is known about it.
     pub model: &'c Model<'c>,
-    /// What the operator allows.
-    pub limits: &'c Limits,
+    /// Where a run may start.
+    pub roots: &'c [Root],
     pub(crate) rule: &'static Rule,
     pub(crate) run: Run,
     pub(crate) found: Vec<Diagnostic>,
@@ -88,7 +98,7 @@ impl Context<'_> {
     pub fn report(&mut self, diagnostic: Diagnostic) {
         let gaps = self.model.gaps();
         let doubtful = match self.run {
-            Run::Whole(_) => !gaps.are_none(),
+            Run::Whole(_) => gaps.reach(diagnostic.file),
             Run::Declared(_) => {
                 diagnostic.file.zip(diagnostic.span).is_some_and(|(f, s)| gaps.touch(Location::new(f, s)))
             }

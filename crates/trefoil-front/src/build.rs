@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Flow, FlowId, Program, Schema, SchemaId, Source, Step, StepId, StepKind, StepPolicy, Text};
-use trefoil_syntax::Location;
+use trefoil_ir::{
+    Expr, Flow, FlowId, Intake, Program, Refused, Schema, SchemaId, Slot, SlotId, Source, Step, StepId, StepKind,
+    StepPolicy, Text,
+};
+use trefoil_syntax::hash::HashSet;
+use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Binding, Value};
 
 /// The arenas of a program under construction.
@@ -57,9 +61,12 @@ impl Builder {
     pub fn missing_agent_location(&self, name: &str) -> Option<Location> {
         self.missing_agents.iter().find(|(n, _)| &**n == name).map(|(_, at)| *at)
     }
-    /// The program, if every reserved flow was filled. `sources` are the texts it was made from (for its hash).
-    pub fn finish<'t>(self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
-        let flows = self.flows.into_iter().collect::<Option<Vec<_>>>()?;
+    /// The program. A flow that was not filled, because of a mistake that is reported, is refused. `sources` are the texts it
+    /// was made from (for its hash).
+    pub fn finish<'t>(mut self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
+        let nowhere = Location::new(FileId(0), Span::new(0, 0));
+        let flows = std::mem::take(&mut self.flows).into_iter();
+        let flows: Vec<Flow> = flows.map(|flow| flow.unwrap_or_else(|| self.stand_in("agent", nowhere))).collect();
         let name = flows.get(entry.index())?.name.clone();
         // FNV-1a: stable across versions and machines, and nothing here is adversarial.
         let hash = sources
@@ -76,6 +83,40 @@ impl Builder {
             missing_agents: self.missing_agents,
         })
     }
+    /// A flow that stands in for one that mistakes keep from being made.
+    pub fn stand_in(&mut self, sort: &'static str, origin: Location) -> Flow {
+        let refused = Refused { feature: "a manifest with errors".into(), message: "fix the manifest first".into() };
+        let slot = SlotId(0);
+        Flow {
+            name: "?".into(),
+            sort,
+            origin,
+            slots: vec![Slot::new("input")],
+            intake: Intake {
+                slot,
+                wrap: None,
+                fields: Vec::new(),
+                closed: false,
+                tolerated: &[],
+                schema: None,
+                raw: None,
+            },
+            init: Vec::new(),
+            body: self.step(plain(StepKind::Refused(refused), origin)),
+            output: None,
+            exports: Vec::new(),
+            budget: None,
+        }
+    }
+}
+
+/// Puts something in the place of the flows of files, so that a run that comes to them is refused.
+pub fn refuse(program: &mut Program, files: &HashSet<FileId>) {
+    let mut builder = Builder { steps: std::mem::take(&mut program.steps), ..Builder::default() };
+    for flow in program.flows.iter_mut().filter(|flow| files.contains(&flow.origin.file)) {
+        *flow = builder.stand_in(flow.sort, flow.origin);
+    }
+    program.steps = builder.steps;
 }
 
 /// A step with nothing but its kind.

@@ -6,6 +6,8 @@
 
 pub mod bound;
 pub mod build;
+pub mod compiled;
+mod depths;
 pub mod learn;
 pub mod lint;
 pub mod mend;
@@ -24,10 +26,12 @@ pub mod sirenspec;
 
 use std::collections::BTreeSet;
 
-use trefoil_syntax::{Location, Span, yaml::Node};
+use trefoil_ir::Detail;
+use trefoil_syntax::{Diagnostic, Location, Span, yaml::Node};
 use trefoil_template::Policy;
 
 pub use build::Builder;
+pub use compiled::{Compiled, Linked};
 pub use project::{Document, Lowered, Need, NeedKind, Project};
 pub use read::{Fields, Findings, Reader};
 
@@ -64,9 +68,22 @@ pub trait FrontEnd: Sync {
     fn seeks(&self, _document: &Document, _at: Span) -> bool {
         true
     }
-    /// Lowers the document as the entry of a program, resolving references in the project. All findings go to
-    /// `findings`; a program comes back only when none of them is an error.
-    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered>;
+    /// Reads, binds and lowers documents as the entries of one program, with all that they lead to in the project.
+    /// `detail` says which facts anybody asks for. Finds no mistakes beyond those of reading and binding: that is what
+    /// [`lint`] is for.
+    fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p>;
+    /// One document as the entry of a program. All findings go to `findings`; a program comes back only when none of them
+    /// is an error.
+    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
+        let linked = self.compile(project, &[document], findings.facts.detail()).checked();
+        let lowered = linked.sound();
+        if lowered.is_none() {
+            findings.draft = linked.program;
+        }
+        findings.diagnostics.extend(linked.found);
+        findings.facts.merge(linked.facts);
+        lowered
+    }
 }
 
 /// The texts under keys of these names, wherever they stand.
@@ -95,7 +112,26 @@ pub struct Evidence {
     pub span: trefoil_syntax::Span,
 }
 
-/// Every front end. A new dialect is one folder and one line here.
+/// What documents of a dialect became, with their names bound.
+pub enum Units<'p> {
+    /// Agents.
+    Agntz(Box<agntz::Units<'p>>),
+    /// Agents and workflows.
+    Aegis(aegis::Units<'p>),
+    /// Workflows.
+    Sirenspec(sirenspec::Units<'p>),
+}
+
+/// The mistakes in units that could be read.
+pub fn lint(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
+    match &compiled.units {
+        Units::Agntz(units) => agntz::find_mistakes(units),
+        Units::Aegis(units) => aegis::find_mistakes(units),
+        Units::Sirenspec(units) => sirenspec::find_mistakes(units),
+    }
+}
+
+/// Every front end. A new dialect is one folder, one line here and one in [`Units`].
 pub static FRONT_ENDS: &[&dyn FrontEnd] = &[&agntz::Agntz, &aegis::Aegis, &sirenspec::SirenSpec];
 
 /// The front end of this name.

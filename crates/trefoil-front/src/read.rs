@@ -14,7 +14,7 @@ use trefoil_template::{Number, Object, Value};
 
 use crate::lint::swallowed;
 use crate::mend::respelt;
-use crate::project::Lowered;
+use crate::project::{Document, Project};
 
 /// Unknown keys of one mapping that are reported one by one.
 const UNKNOWN_KEYS: usize = 500;
@@ -43,14 +43,6 @@ impl Findings {
     pub fn apart(&self) -> Self {
         Self::with_facts(self.facts.detail())
     }
-    /// Keeps the program for whoever looks for more mistakes, and gives it back if there was none.
-    pub(crate) fn sound(&mut self, lowered: Option<Lowered>, broken: bool) -> Option<Lowered> {
-        if !broken {
-            return lowered;
-        }
-        self.draft = lowered.map(|l| l.program);
-        None
-    }
     /// Adds the findings of a part.
     pub fn absorb(&mut self, part: Self) {
         self.diagnostics.extend(part.diagnostics.iter().cloned());
@@ -70,6 +62,10 @@ impl<'d> Reader<'d> {
     /// A reader of one file.
     pub fn new(file: FileId, findings: &'d RefCell<Findings>) -> Self {
         Self { file, text: None, findings }
+    }
+    /// A reader of a document of a project, with its text.
+    pub fn of(project: &'d Project, document: &Document, findings: &'d RefCell<Findings>) -> Self {
+        Self::new(document.file, findings).with_text(project.files.get(document.file).map(|f| &**f.text()))
     }
     /// The same with the file's text, from which layout can be told.
     #[must_use]

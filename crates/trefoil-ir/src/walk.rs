@@ -51,14 +51,32 @@ pub fn callees(step: &Step) -> Vec<FlowId> {
     }
 }
 
+/// The flows that a flow calls itself, as often as it does, in the order of the manifest.
+pub fn called_by(program: &Program, flow: FlowId) -> Vec<FlowId> {
+    let mut found = Vec::new();
+    let mut stack: Vec<_> = program.flow(flow).map(|f| f.body).into_iter().collect();
+    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+        found.extend(callees(step));
+        stack.extend(children(step).into_iter().rev());
+    }
+    found
+}
+
 /// Every step that a run of this flow can reach, through calls too, each once, with the flow it is in. Parents come
 /// before what is in them.
 pub fn reachable(program: &Program, flow: FlowId) -> Vec<(FlowId, StepId)> {
+    reachable_from(program, &[flow])
+}
+
+/// The same for runs that may start at several flows, those of the first root first.
+pub fn reachable_from(program: &Program, roots: &[FlowId]) -> Vec<(FlowId, StepId)> {
     let mut seen = vec![false; program.steps.len()];
     let mut flows = vec![false; program.flows.len()];
     let mut found = Vec::new();
     let mut stack = Vec::new();
-    enter(program, flow, &mut flows, &mut stack);
+    for root in roots.iter().rev() {
+        enter(program, *root, &mut flows, &mut stack);
+    }
     while let Some((flow, id)) = stack.pop() {
         let Some(step) = program.step(id) else { continue };
         match seen.get_mut(id.index()) {

@@ -19,9 +19,9 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let mut costs = cx.model.costs();
-    if let Some(flow) = program.flow(program.entry) {
-        let max = cx.limits.max_calls.unwrap_or(MANY_CALLS);
-        let calls = costs.flow(program.entry).model;
+    for (root, flow) in cx.roots.iter().filter_map(|root| Some((root, program.flow(root.flow)?))) {
+        let max = root.limits.max_calls.unwrap_or(MANY_CALLS);
+        let calls = costs.flow(root.flow).model;
         if calls.fixed > max || calls.endless {
             let calls = words::model_calls(&calls);
             let message = format!("a run of `{}` may need {calls}, but the limit is {max}", flow.name);

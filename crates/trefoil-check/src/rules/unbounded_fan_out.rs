@@ -2,6 +2,7 @@
 
 use trefoil_ir::{Expr, Items, Source, StepKind, walk};
 use trefoil_syntax::Severity;
+use trefoil_syntax::hash::HashSet;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::words;
@@ -17,16 +18,20 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
+    let budget = |f| program.flow(f).and_then(|f| f.budget.as_ref()).is_some_and(|b| b.max_calls.is_some());
+    // A budget of the flow that is run covers all that this one calls.
+    let open_ended: Vec<_> = cx.model.roots.iter().copied().filter(|root| !budget(*root)).collect();
+    let uncovered: HashSet<_> = walk::reachable_from(program, &open_ended).into_iter().map(|(_, step)| step).collect();
+    let mut costs = cx.model.costs();
     let steps = cx.model.reachable().iter().copied();
     for (flow, id) in steps.filter(|(_, s)| cx.model.reach().is_alive(*s)) {
         let Some(step) = program.step(id) else { continue };
         let StepKind::ForEach(each) = &step.kind else { continue };
         let Items::List(list) = &each.items else { continue };
-        let budget = |f| program.flow(f).and_then(|f| f.budget.as_ref()).is_some_and(|b| b.max_calls.is_some());
-        if !open(list) || budget(flow) || budget(program.entry) {
+        if !open(list) || budget(flow) || !uncovered.contains(&id) {
             continue;
         }
-        let calls = cx.model.costs().flow(each.body).model;
+        let calls = costs.flow(each.body).model;
         if calls.is_zero() {
             continue;
         }

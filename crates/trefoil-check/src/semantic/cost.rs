@@ -10,6 +10,7 @@ use trefoil_template::Value;
 
 use super::apart::Apart;
 use super::bound::{Bound, Calls};
+use super::calls::{callees_first, recursive};
 use super::visits::Ways;
 
 /// What a list that only the run knows is called where somebody reads the bound.
@@ -23,12 +24,15 @@ pub struct Costs<'p> {
     name: Box<NameList<'p>>,
     model: Option<Box<NameModel<'p>>>,
     flows: HashMap<FlowId, Calls>,
+    /// By flow: whether calls lead back to it.
+    recursive: Vec<bool>,
 }
 
 impl<'p> Costs<'p> {
     /// Nothing counted yet.
     pub fn new(program: &'p Program) -> Self {
-        Self { program, name: Box::new(written), model: None, flows: HashMap::default() }
+        let recursive = recursive(program);
+        Self { program, name: Box::new(written), model: None, flows: HashMap::default(), recursive }
     }
     /// The same, with lists and models called by these names, and the calls of each model by itself.
     pub fn naming(
@@ -59,18 +63,18 @@ impl<'p> Costs<'p> {
         if let Some(known) = self.flows.get(&id) {
             return known.clone();
         }
-        let calls = if self.calls_itself(id) {
-            self.endless(id)
-        } else {
-            self.program.flow(id).map(|f| self.step(id, f.body)).unwrap_or_default()
-        };
-        self.flows.insert(id, calls.clone());
-        calls
-    }
-    /// Whether calls lead back to a flow. By name they can: only the run knows whom a templated name means.
-    fn calls_itself(&self, id: FlowId) -> bool {
-        let steps = walk::reachable(self.program, id).into_iter();
-        steps.filter_map(|(_, s)| self.program.step(s)).any(|s| walk::callees(s).contains(&id))
+        // What it calls is counted before it, so that a long chain of calls takes no stack.
+        let mut known: Vec<bool> =
+            (0..self.program.flows.len() as u32).map(|f| self.flows.contains_key(&FlowId(f))).collect();
+        for flow in callees_first(self.program, std::iter::once(id), &mut known) {
+            let calls = if self.recursive.get(flow.index()) == Some(&true) {
+                self.endless(flow)
+            } else {
+                self.program.flow(flow).map(|f| self.step(flow, f.body)).unwrap_or_default()
+            };
+            self.flows.insert(flow, calls);
+        }
+        self.flows.get(&id).cloned().unwrap_or_default()
     }
     /// Of whatever a flow that calls itself does, there may be any number.
     fn endless(&self, id: FlowId) -> Calls {

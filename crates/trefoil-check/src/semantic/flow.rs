@@ -63,14 +63,14 @@ pub enum Endless {
 }
 
 impl Reach {
-    /// Of the entry flow.
-    pub fn of(program: &Program) -> Self {
+    /// From these flows on.
+    pub fn of(program: &Program, roots: &[FlowId]) -> Self {
         let mut reach = Self {
             alive: vec![false; program.steps.len()],
             flows: vec![false; program.flows.len()],
             ..Self::default()
         };
-        let mut flows = vec![program.entry];
+        let mut flows = roots.to_vec();
         while let Some(flow) = flows.pop() {
             match reach.flows.get_mut(flow.index()) {
                 Some(seen) if !*seen => *seen = true,

@@ -1,28 +1,38 @@
 //! What could not be read of a program, and how far that reaches: nobody knows what it would have said.
 
 use trefoil_ir::Facts;
-use trefoil_syntax::hash::HashMap;
+use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{FileId, Location, Span};
+
+/// What keeps a program, or parts of it, from being run.
+#[derive(Debug, Default)]
+pub struct Mistakes {
+    /// The places of the mistakes.
+    pub places: Vec<Location>,
+    /// The files that have one, or that call such a file.
+    pub files: HashSet<FileId>,
+}
 
 /// The places of the mistakes that keep a program from being run.
 #[derive(Debug, Default)]
-pub struct Gaps {
+pub struct Gaps<'p> {
     /// By file: what is declared, and whether there is a mistake in it that is in nothing smaller.
     declared: HashMap<FileId, Vec<(Span, bool)>>,
-    none: bool,
+    files: Option<&'p HashSet<FileId>>,
 }
 
-impl Gaps {
+impl<'p> Gaps<'p> {
     /// Of these mistakes.
-    pub fn of(facts: &Facts, mistakes: &[Location]) -> Self {
-        let mut gaps = Self { declared: HashMap::default(), none: mistakes.is_empty() };
-        if gaps.none {
+    pub fn of(facts: &Facts, mistakes: &'p Mistakes) -> Self {
+        let mut gaps = Self::default();
+        if mistakes.places.is_empty() {
             return gaps;
         }
+        gaps.files = Some(&mistakes.files);
         for declaration in &facts.declarations {
             gaps.declared.entry(declaration.at.file).or_default().push((declaration.extent, false));
         }
-        for at in mistakes {
+        for at in &mistakes.places {
             if let Some((_, mistaken)) = gaps.around(*at) {
                 *mistaken = true;
             }
@@ -30,15 +40,15 @@ impl Gaps {
         gaps
     }
 
-    /// Whether all could be read.
-    pub fn are_none(&self) -> bool {
-        self.none
+    /// Whether not all of a file, and of what it calls, could be read.
+    pub fn reach(&self, file: Option<FileId>) -> bool {
+        self.files.is_some_and(|files| file.is_none_or(|file| files.contains(&file)))
     }
 
     /// Whether there is a mistake in what is declared around a place, or in anything that is declared in that.
     pub fn touch(&self, at: Location) -> bool {
-        let Some(all) = self.declared.get(&at.file) else { return !self.none };
-        let Some((around, _)) = smallest(all, at.span) else { return !self.none };
+        let Some(all) = self.declared.get(&at.file) else { return self.reach(Some(at.file)) };
+        let Some((around, _)) = smallest(all, at.span) else { return self.reach(Some(at.file)) };
         all.iter().any(|(span, mistaken)| *mistaken && contains(*around, *span))
     }
 

@@ -3,6 +3,7 @@
 
 mod apart;
 pub mod bound;
+mod calls;
 pub mod cases;
 pub mod compare;
 pub mod cost;
@@ -25,12 +26,11 @@ mod writers;
 use std::cell::OnceCell;
 
 use trefoil_ir::{Facts, FlowId, Program, StateMachine, StepId, StepKind, walk};
-use trefoil_syntax::Location;
 
 use compare::Compared;
 use cost::Costs;
 use flow::Reach;
-use gaps::Gaps;
+pub use gaps::{Gaps, Mistakes};
 pub use reads::{Defined, Read, Why};
 use states::Exits;
 use taint::Taint;
@@ -42,8 +42,10 @@ pub struct Model<'p> {
     pub program: &'p Program,
     /// What lowering learned about names.
     pub facts: &'p Facts,
-    mistakes: &'p [Location],
-    gaps: OnceCell<Gaps>,
+    mistakes: &'p Mistakes,
+    gaps: OnceCell<Gaps<'p>>,
+    /// The flows that a run may start, each once.
+    pub roots: Vec<FlowId>,
     reach: OnceCell<Reach>,
     taint: OnceCell<Taint>,
     types: OnceCell<Types<'p>>,
@@ -54,12 +56,14 @@ pub struct Model<'p> {
 }
 
 impl<'p> Model<'p> {
-    /// Works out nothing yet. `mistakes`: the places of what could not be read of it.
-    pub fn new(program: &'p Program, facts: &'p Facts, mistakes: &'p [Location]) -> Self {
+    /// Of a program that a run may start at these flows; what such a run brings along is joined with what callers do. Works
+    /// out nothing yet. `mistakes`: what could not be read of it.
+    pub fn new(program: &'p Program, facts: &'p Facts, mistakes: &'p Mistakes, roots: Vec<FlowId>) -> Self {
         Self {
             program,
             facts,
             mistakes,
+            roots,
             gaps: OnceCell::new(),
             reach: OnceCell::new(),
             taint: OnceCell::new(),
@@ -71,12 +75,12 @@ impl<'p> Model<'p> {
         }
     }
     /// What could not be read.
-    pub fn gaps(&self) -> &Gaps {
+    pub fn gaps(&self) -> &Gaps<'p> {
         self.gaps.get_or_init(|| Gaps::of(self.facts, self.mistakes))
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
-        self.types.get_or_init(|| Types::new(self.program))
+        self.types.get_or_init(|| Types::new(self.program, &self.roots))
     }
     /// Everything that is read, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {
@@ -88,7 +92,7 @@ impl<'p> Model<'p> {
         known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
     }
     fn known(&self) -> &defined::Known<'p> {
-        self.known.get_or_init(|| defined::known(self.program, self.types()))
+        self.known.get_or_init(|| defined::known(self.program, &self.roots, self.types()))
     }
     /// Every step, whether a run can reach it or not, with the flow it is in; parents before what is in them.
     pub fn steps(&self) -> &[(FlowId, StepId)] {
@@ -105,9 +109,9 @@ impl<'p> Model<'p> {
             all
         })
     }
-    /// The steps that the entry leads to, with the flow each is in first.
+    /// The steps that the entries lead to, with the flow each is in first.
     pub fn reachable(&self) -> &[(FlowId, StepId)] {
-        self.reachable.get_or_init(|| walk::reachable(self.program, self.program.entry))
+        self.reachable.get_or_init(|| walk::reachable_from(self.program, &self.roots))
     }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
@@ -122,11 +126,11 @@ impl<'p> Model<'p> {
     }
     /// What runs at all, and what at the same time.
     pub fn reach(&self) -> &Reach {
-        self.reach.get_or_init(|| Reach::of(self.program))
+        self.reach.get_or_init(|| Reach::of(self.program, &self.roots))
     }
     /// Where values come from.
     pub fn taint(&self) -> &Taint {
-        self.taint.get_or_init(|| Taint::of(self.program))
+        self.taint.get_or_init(|| Taint::of(self.program, &self.roots))
     }
     /// The state machines that a run can reach, with what is known about their states.
     pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
     Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, credential,
@@ -13,6 +14,7 @@ use trefoil_ir::{
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
+use super::calls::callees_first;
 use super::rendered::Slotted;
 
 /// Where a value can come from, each with a place where it does.
@@ -116,8 +118,8 @@ impl Held {
 }
 
 impl Taint {
-    /// Of a program.
-    pub fn of(program: &Program) -> Self {
+    /// Of a program that a run may start at these flows.
+    pub fn of(program: &Program, roots: &[FlowId]) -> Self {
         let mut taint = Self {
             slots: program.flows.iter().map(|f| vec![Held::default(); f.slots.len()]).collect(),
             outputs: vec![Held::default(); program.flows.len()],
@@ -125,27 +127,28 @@ impl Taint {
             results: vec![Held::default(); program.steps.len()],
             changed: true,
         };
-        if let Some(entry) = program.flow(program.entry) {
+        for (root, entry) in roots.iter().filter_map(|root| Some((*root, program.flow(*root)?))) {
             let from = |at| Labels { input: Some(at), ..Labels::default() };
             let mut input = Held::of(from(entry.origin));
             // What is declared comes in where it is declared.
             input.named = entry.intake.fields.iter().map(|f| (f.name.clone(), from(f.origin))).collect();
-            taint.intake(program, program.entry, &input);
+            taint.intake(program, root, &input);
         }
-        let steps = walk::reachable(program, program.entry);
-        let mut flows: Vec<FlowId> = steps.iter().map(|(f, _)| *f).collect();
-        flows.sort_unstable();
-        flows.dedup();
-        // Every pass carries a label at least one slot further, or is the last one.
+        let order = callees_first(program, roots.iter().copied(), &mut vec![false; program.flows.len()]);
+        let mut steps: HashMap<FlowId, Vec<StepId>> = HashMap::default();
+        for (flow, step) in walk::reachable_from(program, roots) {
+            steps.entry(flow).or_default().push(step);
+        }
+        let of = |flow: &FlowId| steps.get(flow).map(Vec::as_slice).unwrap_or_default();
+        // Inputs go down with the calls, results come back up: a pass in each direction, over the flows in the order of
+        // their calls. Every pass carries a label at least one slot further, or is the last one.
         while std::mem::take(&mut taint.changed) {
-            // Results go from what is inside of a step to the step, which stands before it in the list; values from a step
-            // to those behind it.
-            for (flow, id) in steps.iter().rev().chain(&steps) {
-                if let Some(step) = program.step(*id) {
-                    taint.step(program, *flow, *id, step);
-                }
+            for flow in order.iter().rev() {
+                of(flow).iter().for_each(|id| taint.step(program, *flow, *id));
             }
-            for flow in &flows {
+            for flow in &order {
+                // Results go from what is inside of a step to the step, which comes before it in the list.
+                of(flow).iter().rev().for_each(|id| taint.step(program, *flow, *id));
                 taint.flow(program, *flow);
             }
         }
@@ -206,7 +209,8 @@ impl Taint {
         self.changed |= self.outputs.get_mut(id.index()).is_some_and(|place| set(place, &output));
         self.changed |= self.exports.get_mut(id.index()).is_some_and(|place| set(place, &exports));
     }
-    fn step(&mut self, program: &Program, flow: FlowId, id: StepId, step: &Step) {
+    fn step(&mut self, program: &Program, flow: FlowId, id: StepId) {
+        let Some(step) = program.step(id) else { return };
         let raw = self.raw(program, flow, step);
         let result = {
             let reader = Reader { taint: self, flow, at: step.origin, result: &raw };

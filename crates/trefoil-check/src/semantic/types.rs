@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use trefoil_syntax::hash::HashMap;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{
     AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, SlotId, Source, Step,
@@ -22,6 +22,7 @@ const DEEPEST: u32 = 64;
 /// The types of a program.
 pub struct Types<'p> {
     program: &'p Program,
+    roots: HashSet<FlowId>,
     writers: Writers<'p>,
     slots: RefCell<HashMap<(FlowId, SlotId), Option<Value>>>,
     results: RefCell<HashMap<StepId, Option<Value>>>,
@@ -98,10 +99,11 @@ fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)
 }
 
 impl<'p> Types<'p> {
-    /// Of a program.
-    pub fn new(program: &'p Program) -> Self {
+    /// Of a program that a run may start at these flows.
+    pub fn new(program: &'p Program, roots: &[FlowId]) -> Self {
         Self {
             program,
+            roots: roots.iter().copied().collect(),
             writers: Writers::of(program),
             slots: RefCell::default(),
             results: RefCell::default(),
@@ -422,7 +424,8 @@ impl<'p> Types<'p> {
 
     /// What the only caller gives a flow that declares nothing and is written where it is called.
     fn given(&self, flow: FlowId, intake: &Intake) -> Option<Value> {
-        if !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some() || flow == self.program.entry {
+        let declares = !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some();
+        if declares || self.roots.contains(&flow) {
             return None;
         }
         let (from, input) = self.writers.only_call(flow)?;

@@ -11,12 +11,18 @@ use crate::read::to_value;
 use crate::{Document, FrontEnd, Project};
 use trefoil_syntax::suggest::Near;
 
-/// The named units of a project.
+/// The named units of a project, as seen from one of its documents. A view of another document costs nothing.
+#[derive(Clone)]
 pub struct Directory<'p> {
     project: &'p Project,
+    from: &'p str,
+    index: Arc<Index>,
+}
+
+#[derive(Default)]
+struct Index {
     entries: Vec<Declared>,
     by_name: HashMap<(Unit, Arc<str>), Vec<usize>>,
-    origins: Vec<Location>,
     places: HashMap<usize, Location>,
 }
 
@@ -28,45 +34,44 @@ struct Declared {
 }
 
 impl<'p> Directory<'p> {
-    /// Of a project's AEGIS documents. Of several units of one name those count that are nearest to the document at `from`.
-    pub fn of(project: &'p Project, from: usize) -> Self {
-        let from = project.documents.get(from).map_or("", |d| &d.path);
-        let mut entries = Vec::new();
-        let mut places = HashMap::default();
+    /// Of a project's AEGIS documents.
+    pub fn of(project: &'p Project) -> Self {
+        let mut index = Index::default();
         for (document, d) in project.documents.iter().enumerate() {
             if d.front.name() != crate::aegis::Aegis.name() {
                 continue;
             }
             if let Some((unit, name)) = manifest::unit(&d.root).zip(manifest::name(&d.root)) {
                 let at = Location::new(d.file, name.span);
-                places.insert(document, Location::new(d.file, name.content()));
-                entries.push(Declared { unit, name: name.value.clone(), document, at });
+                index.places.insert(document, Location::new(d.file, name.content()));
+                index.by_name.entry((unit, name.value.clone())).or_default().push(document);
+                index.entries.push(Declared { unit, name: name.value.clone(), document, at });
             }
         }
-        let mut by_name: HashMap<_, Vec<usize>> = HashMap::default();
-        for entry in &entries {
-            by_name.entry((entry.unit, entry.name.clone())).or_default().push(entry.document);
-        }
-        for found in by_name.values_mut() {
-            *found = project.nearest(from, std::mem::take(found));
-        }
-        let origins = project.documents.iter().map(|d| Location::new(d.file, d.root.span)).collect();
-        Self { project, entries, by_name, origins, places }
+        Self { project, from: "", index: Arc::new(index) }
+    }
+
+    /// The same as another document sees it: of several units of one name those count that are nearest to it.
+    #[must_use]
+    pub fn seen_from(&self, document: usize) -> Self {
+        let from = self.project.documents.get(document).map_or("", |d| &d.path);
+        Self { from, ..self.clone() }
     }
 
     /// The documents that declare a unit of this name.
     pub fn find(&self, unit: Unit, name: &str) -> Vec<usize> {
-        self.by_name.get(&(unit, Arc::from(name))).cloned().unwrap_or_default()
+        let found = self.index.by_name.get(&(unit, Arc::from(name))).cloned().unwrap_or_default();
+        self.project.nearest(self.from, found)
     }
 
     /// The document of a unit, the first one where there are several.
     pub fn document(&self, unit: Unit, name: &str) -> Option<&'p Document> {
-        self.project.documents.get(*self.by_name.get(&(unit, Arc::from(name)))?.first()?)
+        self.project.documents.get(*self.find(unit, name).first()?)
     }
 
     /// Where the units of a name are declared, each with its document.
     pub fn declared(&self, unit: Unit, name: &str) -> impl Iterator<Item = (usize, Location)> {
-        self.entries.iter().filter(move |e| e.unit == unit && *e.name == *name).map(|e| (e.document, e.at))
+        self.index.entries.iter().filter(move |e| e.unit == unit && *e.name == *name).map(|e| (e.document, e.at))
     }
 
     /// What a unit declares as its input, where that is an object; with the file of the declaration.
@@ -83,23 +88,24 @@ impl<'p> Directory<'p> {
     /// All of a sort, each name once.
     pub fn all(&self, unit: Unit) -> Vec<(Arc<str>, usize)> {
         let mut seen = HashSet::default();
-        let of_sort = self.entries.iter().filter(|e| e.unit == unit && seen.insert(e.name.clone()));
-        of_sort.map(|e| (e.name.clone(), e.document)).collect()
+        let of_sort = self.index.entries.iter().filter(|e| e.unit == unit && seen.insert(e.name.clone()));
+        of_sort.filter_map(|e| Some((e.name.clone(), *self.find(unit, &e.name).first()?))).collect()
     }
 
     /// The name of a document's unit, without quotes.
     pub fn place(&self, document: usize) -> Option<Location> {
-        self.places.get(&document).copied()
+        self.index.places.get(&document).copied()
     }
 
     /// The place of a document.
     pub fn origin(&self, document: usize) -> Location {
-        self.origins.get(document).copied().unwrap_or(Location::new(FileId(0), Span::new(0, 0)))
+        let origin = self.project.documents.get(document).map(|d| Location::new(d.file, d.root.span));
+        origin.unwrap_or(Location::new(FileId(0), Span::new(0, 0)))
     }
 
     /// The nearest name of a sort.
     pub fn near(&self, unit: Unit, name: &str, except: Option<&str>) -> Option<Near<'_>> {
-        let names = self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name);
+        let names = self.index.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name);
         let near = suggest::near(name, names.filter(|name| Some(*name) != except))?;
         // A name that is wrong itself is no reason to change another.
         Some(Near { sure: near.sure && manifest::metadata::is_name(near.name), ..near })

@@ -16,10 +16,14 @@ mod texts;
 
 use std::collections::BTreeSet;
 
+use trefoil_ir::Detail;
 use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
-use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, Project};
+pub use lint::check as find_mistakes;
+pub use program::Units;
+
+use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
 
 /// The AEGIS front end.
 pub struct Aegis;
@@ -53,12 +57,10 @@ impl FrontEnd for Aegis {
     fn reads_texts(&self) -> bool {
         true
     }
-    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-        let mut found = findings.apart();
-        let lowered = program::program(project, document, &mut found);
-        let broken = found.diagnostics.has_errors();
-        findings.diagnostics.extend(found.diagnostics.into_sorted());
-        findings.facts.merge(found.facts);
-        findings.sound(lowered, broken)
+    fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
+        let made = program::compile(project, entries, Findings::with_facts(detail));
+        let program::Made { units, program, entries, found, aside } = made;
+        let units = crate::Units::Aegis(units);
+        Compiled { units, program, entries, env_files: Vec::new(), found, aside }
     }
 }

@@ -1,125 +1,185 @@
-//! One program's worth of work: the document that is run, and every agent and workflow that it names. Each is read, its
-//! names are gathered, its texts bound, its mistakes found, and then it is lowered.
+//! Documents and every agent and workflow that they name, as one program. Each unit is read, its names are gathered, its texts
+//! bound, and then it is lowered, which is what tells whom it calls.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::Flow;
+use trefoil_ir::{Flow, FlowId, Program};
+use trefoil_syntax::FileId;
 
 use super::callees::{Callee, mention, mention_states};
-use super::lint;
-use super::lower::{self, FlowKey, Lowering, Work};
-use super::manifest::{self, Unit};
-use super::names::{AgentNames, WorkflowNames, declare_agent, declare_workflow};
+use super::directory::Directory;
+use super::lower::{self, CallSite, FlowKey, Lowering, Work};
+use super::manifest::{self, Unit as Sort};
+use super::names::{AgentNames, Slots, WorkflowNames, declare_agent, declare_workflow};
 use super::texts::Texts;
-use crate::{Document, Findings, Lowered, Project, Reader, learn};
+use crate::{Document, Findings, Project, Reader, learn};
 
-/// Lowers a document as the entry of a program.
-pub fn program(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-    let root = &project.documents.get(document)?.root;
-    let key = match manifest::unit(root) {
-        Some(Unit::Workflow) => FlowKey::Workflow(document),
-        // What is neither is read as what it looks like, to report what is wrong with its header.
-        None if manifest::looks_like(root) == Some(Unit::Workflow) => FlowKey::Workflow(document),
-        Some(Unit::Agent) | None => FlowKey::Agent { document, intent: false },
-    };
-    let mut lowering = Lowering::new(project, document);
-    let entry = lowering.flow(key);
-    // Of an agent that is missing it is said once, where it is named first.
-    let mut said = BTreeSet::new();
-    while let Some(work) = lowering.next() {
-        let own = RefCell::new(findings.apart());
-        let flow = unit(&mut lowering, &work, &own, &mut said);
-        let own = own.into_inner();
-        let broken = own.diagnostics.has_errors();
-        if !work.candidate {
-            findings.diagnostics.extend(own.diagnostics.into_sorted());
-            findings.facts.merge(own.facts);
-        }
-        lowering.done(&work, flow.filter(|_| !(broken && work.candidate)));
-    }
-    findings.diagnostics.extend(lint::cycles(&lowering.calls));
-    let program = lowering.finish(entry)?;
-    Some(Lowered { program, env_files: Vec::new() })
+/// The agents and workflows that entries lead to.
+pub struct Units<'p> {
+    /// The project.
+    pub project: &'p Project,
+    /// Who can be called.
+    pub directory: Directory<'p>,
+    /// Each document as what it is called as, in the order of finding.
+    pub all: Vec<Unit>,
+    /// Who calls whom, by literal names.
+    pub calls: Vec<CallSite>,
 }
 
-fn unit(
-    lowering: &mut Lowering<'_>,
-    work: &Work,
-    findings: &RefCell<Findings>,
-    said: &mut BTreeSet<Arc<str>>,
-) -> Option<Flow> {
-    let (document, intent) = match &work.key {
-        FlowKey::Missing(name) => return Some(lower::missing_agent(lowering, name)),
-        FlowKey::Agent { document, intent } => (*document, Some(*intent)),
-        FlowKey::Workflow(document) => (*document, None),
-    };
-    let project = lowering.project;
-    let document = project.documents.get(document)?;
-    let text = project.files.get(document.file).map(|f| &**f.text());
-    let reader = Reader::new(document.file, findings).with_text(text);
-    match intent {
-        Some(intent) => agent(lowering, &reader, document, intent, said),
-        None => workflow(lowering, &reader, document, said),
+/// A document as an agent (with an intent or without) or as a workflow.
+pub struct Unit {
+    /// The document.
+    pub document: usize,
+    /// What is written, with its names and texts.
+    pub content: Content,
+}
+
+/// What a unit is.
+pub enum Content {
+    /// An agent.
+    Agent { agent: Arc<manifest::agent::Agent>, names: AgentNames, texts: Texts },
+    /// A workflow.
+    Workflow { workflow: Arc<manifest::workflow::Workflow>, names: Arc<WorkflowNames>, texts: Texts },
+}
+
+/// What was made of documents.
+pub struct Made<'p> {
+    /// The units.
+    pub units: Units<'p>,
+    /// All of them as flows.
+    pub program: Option<Program>,
+    /// The flow of each entry.
+    pub entries: Vec<(usize, FlowId)>,
+    /// What reading and binding found.
+    pub found: Findings,
+    /// Files that only a template may name.
+    pub aside: BTreeSet<FileId>,
+}
+
+/// Compiles documents as the entries of a program.
+pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Made<'p> {
+    let mut lowering = Lowering::new(project);
+    let entries: Vec<_> = entries.iter().filter_map(|at| Some((*at, entry(&mut lowering, project, *at)?))).collect();
+    let mut reading = Reading { project, found, files: HashMap::default(), units: Vec::new(), named: BTreeSet::new() };
+    let mut aside = BTreeSet::new();
+    while let Some(work) = lowering.next() {
+        let flow = reading.unit(&mut lowering, &work);
+        if let Some(document) = work.key.document().and_then(|at| project.documents.get(at)) {
+            let files = if work.candidate { &mut aside } else { &mut reading.named };
+            files.insert(document.file);
+        }
+        lowering.done(&work, flow);
     }
+    let Reading { found, units: all, named, .. } = reading;
+    let (directory, calls) = (lowering.directory.clone(), std::mem::take(&mut lowering.calls));
+    let program = lowering.finish(&entries);
+    let aside = aside.difference(&named).copied().collect();
+    Made { units: Units { project, directory, all, calls }, program, entries, found, aside }
+}
+
+fn entry(lowering: &mut Lowering<'_>, project: &Project, document: usize) -> Option<FlowId> {
+    let root = &project.documents.get(document)?.root;
+    let key = match manifest::unit(root) {
+        Some(Sort::Workflow) => FlowKey::Workflow(document),
+        // What is neither is read as what it looks like, to report what is wrong with its header.
+        None if manifest::looks_like(root) == Some(Sort::Workflow) => FlowKey::Workflow(document),
+        Some(Sort::Agent) | None => FlowKey::Agent { document, intent: false },
+    };
+    Some(lowering.entry(key))
+}
+
+/// Documents being read, each once whatever it is called as.
+struct Reading<'p> {
+    project: &'p Project,
+    found: Findings,
+    files: HashMap<(usize, Sort), Option<Read>>,
+    units: Vec<Unit>,
+    named: BTreeSet<FileId>,
+}
+
+/// What a document says.
+#[derive(Clone)]
+enum Read {
+    Agent(Arc<manifest::agent::Agent>),
+    Workflow(Arc<manifest::workflow::Workflow>),
+}
+
+impl Reading<'_> {
+    fn unit(&mut self, lowering: &mut Lowering<'_>, work: &Work) -> Option<Flow> {
+        let (at, sort, intent) = match &work.key {
+            FlowKey::Missing(name) => return Some(lower::missing_agent(lowering, name)),
+            FlowKey::Agent { document, intent } => (*document, Sort::Agent, *intent),
+            FlowKey::Workflow(document) => (*document, Sort::Workflow, false),
+        };
+        let project = self.project;
+        let document = project.documents.get(at)?;
+        let findings = RefCell::new(self.found.apart());
+        let reader = Reader::of(project, document, &findings);
+        let known = self.files.get(&(at, sort)).cloned();
+        let first = known.is_none();
+        let read = known.unwrap_or_else(|| read(&reader, document, sort));
+        self.files.insert((at, sort), read.clone());
+        let unit = read.map(|read| match read {
+            Read::Agent(agent) => self::agent(lowering, &reader, (document, intent), agent),
+            Read::Workflow(workflow) => self::workflow(lowering, &reader, document, workflow),
+        });
+        let (content, flow) = unit.unzip();
+        self.units.extend(content.map(|content| Unit { document: at, content }));
+        let mut findings = findings.into_inner();
+        if !first {
+            // Whatever it is called as, its texts are the same.
+            findings.diagnostics = Default::default();
+        }
+        if work.candidate {
+            findings.facts = Default::default();
+        }
+        self.found.absorb(findings);
+        flow
+    }
+}
+
+fn read(reader: &Reader<'_>, document: &Document, sort: Sort) -> Option<Read> {
+    let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
+    manifest::header(&mut fields, sort);
+    let read = match sort {
+        Sort::Agent => Read::Agent(Arc::new(manifest::agent::read(reader, &mut fields))),
+        Sort::Workflow => Read::Workflow(Arc::new(manifest::workflow::read(reader, &mut fields))),
+    };
+    fields.finish();
+    Some(read)
 }
 
 fn agent(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
-    document: &Document,
-    intent: bool,
-    said: &mut BTreeSet<Arc<str>>,
-) -> Option<Flow> {
-    let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
-    manifest::header(&mut fields, Unit::Agent);
-    let agent = manifest::agent::read(reader, &mut fields);
-    fields.finish();
-
+    (document, intent): (&Document, bool),
+    agent: Arc<manifest::agent::Agent>,
+) -> (Content, Flow) {
     declare_agent(reader, &agent);
     let names = AgentNames::of(lowering.project, document, &agent, intent);
     let texts = Texts::of_agent(document.file, &agent, &names.prompt);
     texts.all().for_each(|text| learn::text(reader, text));
-    let callees = Callee::of_agent(&agent);
-    let (directory, project) = (&lowering.directory, lowering.project);
-    mention(reader, &callees, directory);
-    let unit = lint::Agent {
-        reader,
-        document,
-        agent: &agent,
-        names: &names,
-        texts: &texts,
-        callees: &callees,
-        directory,
-        project,
-    };
-    lint::agent(&unit, said).into_iter().for_each(|d| reader.report(d));
-    Some(lower::agent(lowering, document.file, &agent, names, &texts))
+    mention(reader, &Callee::of_agent(&agent), &lowering.directory);
+    let flow = lower::agent(lowering, document.file, &agent, &names, &texts);
+    (Content::Agent { agent, names, texts }, flow)
 }
 
 fn workflow(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     document: &Document,
-    said: &mut BTreeSet<Arc<str>>,
-) -> Option<Flow> {
-    let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
-    manifest::header(&mut fields, Unit::Workflow);
-    let workflow = manifest::workflow::read(reader, &mut fields);
-    fields.finish();
-
-    let mut slots = super::names::Slots::default();
+    workflow: Arc<manifest::workflow::Workflow>,
+) -> (Content, Flow) {
+    let mut slots = Slots::default();
     let names = Arc::new(WorkflowNames::of(document.file, &workflow, &lowering.directory, &mut slots));
     declare_workflow(reader, &workflow, &names);
     let texts = Texts::of_workflow(document.file, &workflow, &names);
     texts.all().for_each(|text| learn::text(reader, text));
-    let callees = Callee::of_workflow(&workflow, &texts);
-    let directory = &lowering.directory;
-    mention(reader, &callees, directory);
+    mention(reader, &Callee::of_workflow(&workflow, &texts), &lowering.directory);
     mention_states(reader, &workflow, &names);
-    let unit =
-        lint::Workflow { reader, workflow: &workflow, names: &names, texts: &texts, callees: &callees, directory };
-    lint::workflow(&unit, said).into_iter().for_each(|d| reader.report(d));
-    Some(lower::workflow(lowering, document.file, &workflow, &names, &texts, slots))
+    let flow = lower::workflow(lowering, document.file, &workflow, &names, &texts, slots);
+    (Content::Workflow { workflow, names, texts }, flow)
 }

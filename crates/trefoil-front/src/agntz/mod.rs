@@ -22,10 +22,14 @@ mod signature;
 
 use std::collections::BTreeSet;
 
+use trefoil_ir::Detail;
 use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
-use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, Project};
+pub use bind::Units;
+pub use lint::check as find_mistakes;
+
+use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
 
 /// As `--dialect` takes it.
 const NAME: &str = "agntz";
@@ -62,12 +66,11 @@ impl FrontEnd for Agntz {
         let references = crate::under(&document.root, &["ref"]).into_iter();
         references.map(|text| ids::AgentRef::parse(text).map_or(text, |r| r.id)).collect()
     }
-    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-        let mut units = bind::bind(project, document, findings);
-        lint::check(&mut units);
-        let lowered = lower::lower(&units, document);
-        let failed = units.findings.diagnostics.has_errors();
-        findings.absorb(units.findings);
-        findings.sound(lowered, failed)
+    fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
+        let mut units = bind::bind(project, entries, &Findings::with_facts(detail));
+        let found = std::mem::take(&mut units.findings);
+        let (program, entries) = lower::lower(&units, entries);
+        let units = crate::Units::Agntz(Box::new(units));
+        Compiled { units, program, entries, env_files: Vec::new(), found, aside: BTreeSet::new() }
     }
 }

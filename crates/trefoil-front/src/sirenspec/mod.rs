@@ -4,6 +4,7 @@
 //! `lower` turns it into flows; `session` does that for a file and all that it calls. What differs from the original system is listed in
 //! `docs/compat/sirenspec.md`.
 
+mod calls;
 mod evidence;
 mod lint;
 mod lower;
@@ -14,13 +15,17 @@ mod session;
 
 use std::collections::BTreeSet;
 
+use trefoil_ir::Detail;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Policy;
 
 use references::stem;
 
-use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, NeedKind, Project};
+pub use lint::check as find_mistakes;
+pub use session::Units;
+
+use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, NeedKind, Project};
 
 /// The SirenSpec front end.
 pub struct SirenSpec;
@@ -97,7 +102,10 @@ impl FrontEnd for SirenSpec {
         })
     }
 
-    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-        session::run(project, document, findings)
+    fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
+        let made = session::compile(project, entries, Findings::with_facts(detail));
+        let session::Made { units, program, entries, env_files, found } = made;
+        let units = crate::Units::Sirenspec(units);
+        Compiled { units, program, entries, env_files, found, aside: BTreeSet::new() }
     }
 }

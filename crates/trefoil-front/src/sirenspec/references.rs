@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Node, Text};
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use crate::project::resolve_path;
-use crate::{Project, Reader};
+use crate::{Document, Project, Reader};
 
 /// A path's last segment without its `.yaml` or `.yml`.
 pub fn stem(path: &str) -> &str {
@@ -19,52 +20,37 @@ pub fn is_path(reference: &str) -> bool {
     reference.starts_with('.') || reference.contains('/') || reference.ends_with(".yaml") || reference.ends_with(".yml")
 }
 
-/// The document that a `ref` in a document means, or a report.
-pub fn find(reader: &Reader<'_>, project: &Project, document: usize, reference: &Text) -> Option<usize> {
-    let base = project.documents.get(document).map_or("", |d| d.path.as_str());
-    let found = locate(project, base, &reference.value);
-    let siren = |at: &usize| project.documents.get(*at).is_some_and(|d| d.front.name() == "sirenspec");
-    match found {
-        Some(at) if siren(&at) => return Some(at),
-        Some(_) => {
-            let message = format!("`{}` is not a SirenSpec workflow", reference.value);
-            reader.error("unknown-reference", reference.span, message);
-        }
-        None => {
-            let mut d = Diagnostic::error(
-                "unknown-reference",
-                reader.at(reference.span),
-                format!("there is no workflow at `{}`", reference.value),
-            );
-            let stems = project.documents.iter().filter(|o| o.path != base).map(|o| stem(&o.path));
-            d = match suggest::nearest(stem(&reference.value), stems) {
-                Some(near) => d.help(format!("did you mean the file of `{near}`? `ref` is relative to this file")),
-                None => d.help("`ref` is the path of a file, relative to this one: `./child.yaml`"),
-            };
-            reader.report(d);
-        }
-    }
-    None
+/// Which files of a project references mean.
+pub struct References<'p> {
+    project: &'p Project,
+    by_path: HashMap<&'p str, usize>,
+    by_name: HashMap<&'p str, Vec<usize>>,
+    offered: HashMap<usize, Vec<Arc<str>>>,
 }
 
-fn locate(project: &Project, base: &str, reference: &str) -> Option<usize> {
-    if is_path(reference) {
-        return project.document(&resolve_path(base, reference));
-    }
-    let named = |front: &str, path: &str| front == "sirenspec" && stem(path) == reference;
-    project.documents.iter().position(|d| named(d.front.name(), &d.path))
-}
-
-/// The input fields that workflow nodes of the project give to a document.
-pub fn offered(project: &Project, document: usize) -> Vec<Arc<str>> {
-    let mut names: Vec<Arc<str>> = Vec::new();
-    for other in project.documents.iter().filter(|d| d.front.name() == "sirenspec") {
-        for node in workflow_nodes(&other.root) {
-            let Some(mapping) = node.mapping() else { continue };
-            let reference = mapping.get("ref").and_then(|e| e.value.string());
-            if reference.and_then(|text| locate(project, &other.path, &text.value)) != Some(document) {
-                continue;
+impl<'p> References<'p> {
+    /// Of the SirenSpec documents of a project.
+    pub fn of(project: &'p Project) -> Self {
+        let (by_path, by_name, offered) = (HashMap::default(), HashMap::default(), HashMap::default());
+        let mut all = Self { project, by_path, by_name, offered };
+        for (at, document) in project.documents.iter().enumerate() {
+            all.by_path.entry(&*document.path).or_insert(at);
+            if is_siren(document) {
+                all.by_name.entry(stem(&document.path)).or_default().push(at);
             }
+        }
+        project.documents.iter().filter(|d| is_siren(d)).for_each(|document| all.offers(document));
+        all
+    }
+
+    /// Notes the input fields that workflow nodes of a document give to others.
+    fn offers(&mut self, document: &Document) {
+        for mapping in workflow_nodes(&document.root).filter_map(Node::mapping) {
+            let reference = mapping.get("ref").and_then(|e| e.value.string());
+            let Some(to) = reference.and_then(|text| self.locate(&document.path, &text.value).first().copied()) else {
+                continue;
+            };
+            let names = self.offered.entry(to).or_default();
             let inputs = mapping.get("inputs").and_then(|e| e.value.mapping());
             for entry in inputs.into_iter().flat_map(|m| &m.entries) {
                 if !names.contains(&entry.key.value) {
@@ -73,7 +59,61 @@ pub fn offered(project: &Project, document: usize) -> Vec<Arc<str>> {
             }
         }
     }
-    names
+
+    /// The input fields that workflow nodes of the project give to a document.
+    pub fn offered(&self, document: usize) -> &[Arc<str>] {
+        self.offered.get(&document).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The document that a `ref` in a document means, or a report.
+    pub fn find(&self, reader: &Reader<'_>, document: usize, reference: &Text) -> Option<usize> {
+        let base = self.project.documents.get(document).map_or("", |d| d.path.as_str());
+        match self.locate(base, &reference.value).as_slice() {
+            [] => self.unknown(reader, base, reference),
+            [one] if self.project.documents.get(*one).is_some_and(is_siren) => return Some(*one),
+            [_] => {
+                let message = format!("`{}` is not a SirenSpec workflow", reference.value);
+                reader.error("unknown-reference", reference.span, message);
+            }
+            [first, ..] => {
+                self.ambiguous(reader, reference, &self.locate(base, &reference.value));
+                return Some(*first);
+            }
+        }
+        None
+    }
+
+    fn unknown(&self, reader: &Reader<'_>, base: &str, reference: &Text) {
+        let message = format!("there is no workflow at `{}`", reference.value);
+        let d = Diagnostic::error("unknown-reference", reader.at(reference.span), message);
+        let stems = self.project.documents.iter().filter(|o| o.path != base).map(|o| stem(&o.path));
+        reader.report(match suggest::nearest(stem(&reference.value), stems) {
+            Some(near) => d.help(format!("did you mean the file of `{near}`? `ref` is relative to this file")),
+            None => d.help("`ref` is the path of a file, relative to this one: `./child.yaml`"),
+        });
+    }
+
+    /// Several files of the name are equally near (decision C10).
+    fn ambiguous(&self, reader: &Reader<'_>, reference: &Text, found: &[usize]) {
+        let message = format!("several workflows are called `{}`", reference.value);
+        let mut d = Diagnostic::error("duplicate-id", reader.at(reference.span), message);
+        for document in found.iter().filter_map(|at| self.project.documents.get(*at)) {
+            d = d.label(Location::new(document.file, document.root.span), "one of them");
+        }
+        reader.report(d.help("write the path of the file, relative to this one: `./child.yaml`"));
+    }
+
+    /// The documents that a reference can mean; of a bare name those that are nearest to who names it.
+    fn locate(&self, base: &str, reference: &str) -> Vec<usize> {
+        if is_path(reference) {
+            return self.by_path.get(&*resolve_path(base, reference)).copied().into_iter().collect();
+        }
+        self.project.nearest(base, self.by_name.get(reference).cloned().unwrap_or_default())
+    }
+}
+
+fn is_siren(document: &Document) -> bool {
+    document.front.name() == "sirenspec"
 }
 
 /// The workflow nodes of a file, unread.

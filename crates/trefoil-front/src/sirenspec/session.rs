@@ -1,16 +1,16 @@
-//! One lowering: the entry's file and every file that it calls. A file is read once; it is bound and lowered for every way in
-//! which it is called, and the rules look at it once for every set of inputs that it is given.
+//! Documents and every file that they call, as one program. Each file is read once; it is bound and lowered once for each set of
+//! inputs that it is called with, and once more if a run starts it.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use trefoil_syntax::hash::{HashMap, HashSet};
+use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::types;
-use trefoil_syntax::{Diagnostic, FileId};
+use trefoil_ir::{FlowId, Program, types};
 
-use super::lint::{self, Subject};
+use super::calls::{Called, Calls};
 use super::lower::{self, Workflow};
-use super::manifest::{self, CallNode, Manifest, NodeKind, Root};
+use super::manifest::{Manifest, Root};
 use super::names::binding::Texts;
 use super::names::child::Child;
 use super::names::declare;
@@ -18,154 +18,142 @@ use super::names::inputs::Inputs;
 use super::names::known::Known;
 use super::names::links::Links;
 use super::names::texts;
-use super::references::{self, stem};
+use super::references::{References, stem};
 use crate::learn;
 use crate::project::resolve_path;
-use crate::{Builder, Document, Findings, Lowered, Project, Reader};
+use crate::{Builder, Document, Findings, Project, Reader};
 
-/// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it is paid for in stack.
-const DEEPEST: u32 = 64;
+/// The workflows that entries lead to.
+pub struct Units<'p> {
+    /// The project.
+    pub project: &'p Project,
+    /// Each file as it is called, those that it calls before it.
+    pub all: Vec<Unit<'p>>,
+}
 
-/// Lowers a document as the entry of a program.
-pub fn run(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-    let mut session = Session {
-        project,
-        found: findings.apart(),
-        manifests: HashMap::default(),
-        builder: Builder::default(),
-        stack: Vec::new(),
-        done: HashMap::default(),
-        linted: HashSet::default(),
-        files: Vec::new(),
-        env_files: Vec::new(),
-    };
-    let entry = session.workflow(document, Vec::new(), 0);
-    let Session { found, builder, files, env_files, .. } = session;
-    // What others found before is no reason to give nothing back.
-    let broken = found.diagnostics.has_errors();
-    findings.absorb(found);
-    let texts = files.iter().filter_map(|file| project.files.get(*file)).map(|file| &**file.text());
-    let program = entry.and_then(|entry| builder.finish(entry.flow, texts));
-    findings.sound(program.map(|program| Lowered { program, env_files }), broken)
+/// A file as it is called.
+pub struct Unit<'p> {
+    /// The document.
+    pub document: usize,
+    /// What the file says.
+    pub manifest: Arc<Manifest<'p>>,
+    /// What it can name.
+    pub known: Arc<Known>,
+    /// How its nodes hang together.
+    pub links: Arc<Links>,
+    /// Its texts.
+    pub texts: Texts,
+    /// The workflows that its nodes call, by node.
+    pub children: Vec<Option<Child>>,
+}
+
+/// How a file is called: with these inputs; none: a run starts it.
+pub type Role = Option<Vec<Arc<str>>>;
+
+/// What was made of documents.
+pub struct Made<'p> {
+    /// The units.
+    pub units: Units<'p>,
+    /// All of them as flows.
+    pub program: Option<Program>,
+    /// The flow of each entry.
+    pub entries: Vec<(usize, FlowId)>,
+    /// Their environment files.
+    pub env_files: Vec<String>,
+    /// What reading and binding found.
+    pub found: Findings,
+}
+
+/// Compiles documents as the entries of a program.
+pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Made<'p> {
+    let references = References::of(project);
+    let calls = Calls::gather(project, &references, entries, found);
+    let roles = roles(&calls, entries);
+    let Calls { callees_first, files, found, .. } = calls;
+    let (builder, done) = (Builder::default(), HashMap::default());
+    let mut session = Session { references, found, builder, done, units: Vec::new() };
+    for at in callees_first {
+        let (Some(document), Some(file)) = (project.documents.get(at), files.get(&at)) else { continue };
+        let Some(manifest) = &file.manifest else { continue };
+        for role in roles.get(&at).into_iter().flatten() {
+            let findings = RefCell::new(session.found.apart());
+            let reader = Reader::of(project, document, &findings);
+            session.unit(&reader, document, (at, role), manifest, &file.calls);
+            session.found.absorb(findings.into_inner());
+        }
+    }
+    let Session { found, builder, units, done, .. } = session;
+    let flow = |at: &usize| Some((*at, done.get(&(*at, None))?.flow));
+    let entries: Vec<_> = entries.iter().filter_map(flow).collect();
+    let mut opened: Vec<(usize, usize)> = files.iter().map(|(at, file)| (file.number, *at)).collect();
+    opened.sort_unstable();
+    let opened = || opened.iter().filter_map(|(_, at)| Some((project.documents.get(*at)?, files.get(at)?)));
+    let texts = opened().filter_map(|(document, _)| project.files.get(document.file)).map(|file| &**file.text());
+    let program = entries.first().and_then(|(_, first)| builder.finish(*first, texts));
+    let mut env_files: Vec<String> = Vec::new();
+    for (document, file) in opened() {
+        let Some(env) = file.manifest.as_ref().and_then(|manifest| manifest.env_file) else { continue };
+        let path = resolve_path(&document.path, &env.value);
+        if !env_files.contains(&path) {
+            env_files.push(path);
+        }
+    }
+    Made { units: Units { project, all: units }, program, entries, env_files, found }
+}
+
+/// How each file is called. Callers come first here, so that all that call a file are known before it.
+fn roles(calls: &Calls<'_>, entries: &[usize]) -> HashMap<usize, BTreeSet<Role>> {
+    let mut roles: HashMap<usize, BTreeSet<Role>> = HashMap::default();
+    for entry in entries {
+        roles.entry(*entry).or_default().insert(None);
+    }
+    for at in calls.callees_first.iter().rev() {
+        for called in calls.files.get(at).into_iter().flat_map(|file| &file.calls).flatten() {
+            roles.entry(called.document).or_default().insert(Some(called.given.clone()));
+        }
+    }
+    roles
 }
 
 struct Session<'p> {
-    project: &'p Project,
+    references: References<'p>,
     found: Findings,
-    manifests: HashMap<usize, Option<Arc<Manifest<'p>>>>,
     builder: Builder,
-    /// The documents being lowered, outermost first.
-    stack: Vec<usize>,
-    done: HashMap<Wish, Option<Child>>,
-    linted: HashSet<(usize, Vec<Arc<str>>)>,
-    files: Vec<FileId>,
-    env_files: Vec<String>,
+    done: HashMap<(usize, Role), Child>,
+    units: Vec<Unit<'p>>,
 }
 
-/// A file as one of its callers wants it: with these inputs, at this depth.
-type Wish = (usize, Vec<Arc<str>>, u32);
-
 impl<'p> Session<'p> {
-    /// A document's flow; none when it is not a mapping.
-    fn workflow(&mut self, document: usize, given: Vec<Arc<str>>, depth: u32) -> Option<Child> {
-        let wish = (document, given, depth);
-        if let Some(done) = self.done.get(&wish) {
-            return done.clone();
-        }
-        let opened = self.project.documents.get(document)?;
-        if !self.files.contains(&opened.file) {
-            self.files.push(opened.file);
-        }
-        let found = RefCell::new(self.found.apart());
-        let text = self.project.files.get(opened.file).map(|f| &**f.text());
-        let reader = Reader::new(opened.file, &found).with_text(text);
-        self.stack.push(document);
-        let manifest = self.manifest(&reader, document, opened);
-        let child = manifest.map(|manifest| self.lower(&reader, &manifest, opened, &wish));
-        self.stack.pop();
-        self.found.absorb(found.into_inner());
-        self.done.insert(wish, child.clone());
-        child
-    }
-
-    /// What a document says, read once.
-    fn manifest(&mut self, reader: &Reader<'_>, document: usize, opened: &'p Document) -> Option<Arc<Manifest<'p>>> {
-        if let Some(read) = self.manifests.get(&document) {
-            return read.clone();
-        }
-        let manifest = manifest::read(reader, &opened.root).map(Arc::new);
-        if let Some(file) = manifest.as_ref().and_then(|manifest| manifest.env_file) {
-            let file = resolve_path(&opened.path, &file.value);
-            if !self.env_files.contains(&file) {
-                self.env_files.push(file);
-            }
-        }
-        self.manifests.insert(document, manifest.clone());
-        manifest
-    }
-
-    fn lower(
+    fn unit(
         &mut self,
         reader: &Reader<'_>,
-        manifest: &Manifest<'_>,
         opened: &Document,
-        (document, given, depth): &Wish,
-    ) -> Child {
-        let child = |node: &manifest::Node<'_>| match &node.kind {
-            NodeKind::Call(call) => self.child(reader, *document, &node.id.value, call, *depth),
-            _ => None,
+        (document, role): (usize, &Role),
+        manifest: &Arc<Manifest<'p>>,
+        calls: &[Option<Called>],
+    ) {
+        let child = |called: &Called| self.done.get(&(called.document, Some(called.given.clone()))).cloned();
+        let children: Vec<Option<Child>> = calls.iter().map(|called| called.as_ref().and_then(child)).collect();
+        let entry = role.is_none();
+        let (given, offered) = match role {
+            Some(given) => (given.as_slice(), [].as_slice()),
+            None => ([].as_slice(), self.references.offered(document)),
         };
-        let children: Vec<Option<Child>> = manifest.nodes.iter().map(child).collect();
-        let entry = *depth == 0;
-        let offered = if entry { references::offered(self.project, *document) } else { Vec::new() };
-        let inputs = |slot| Inputs::new(manifest, |span| reader.at(span), slot, given, &offered);
+        let inputs = |slot| Inputs::new(manifest, |span| reader.at(span), slot, given, offered);
         let known = Arc::new(Known::new(reader.file, manifest, &children, inputs));
         let nodes = texts::parse(reader.file, manifest);
         let links = Arc::new(Links::new(manifest, &known, &nodes));
         let texts = Texts::new(manifest, &known, &links, nodes);
         let name = stem(&opened.path);
-        // All that there is to say is said once.
-        if self.linted.insert((*document, given.clone())) {
-            declare::note(reader, manifest, &known, &children, (name, opened.root.span));
-            texts.all().iter().for_each(|bound| learn::text(reader, &bound.text));
-            let (known, links) = (&*known, &*links);
-            lint::check(&Subject { reader, manifest, known, links, texts: &texts, children: &children });
-        }
+        declare::note(reader, manifest, &known, &children, (name, opened.root.span));
+        texts.all().iter().for_each(|bound| learn::text(reader, &bound.text));
         let flow = Workflow { manifest, known: &known, links: &links, texts: &texts, children: &children };
         let (id, wanted) = lower::workflow(&mut self.builder, &flow, name, entry);
         // Nobody reads what an entry leaves.
         let output = if entry { types::any() } else { known.tree(Root::Output) };
         let readable = known.readable(&output);
-        Child { flow: id, readable, output, wanted, file: reader.file, members: known.members() }
-    }
-
-    /// The sub-workflow of a node.
-    fn child(
-        &mut self,
-        reader: &Reader<'_>,
-        document: usize,
-        id: &str,
-        call: &CallNode<'_>,
-        depth: u32,
-    ) -> Option<Child> {
-        let reference = call.reference?;
-        let at = references::find(reader, self.project, document, reference)?;
-        if let Some(from) = self.stack.iter().position(|d| *d == at) {
-            let ring = self.stack.iter().skip(from).chain([&at]).filter_map(|d| self.project.documents.get(*d));
-            let ring: Vec<String> = ring.map(|d| format!("`{}`", d.path)).collect();
-            let message = format!("workflows call each other in a circle: {}", ring.join(" -> "));
-            let d = Diagnostic::error("reference-cycle", reader.at(reference.span), message);
-            reader.report(d.help("a workflow cannot contain itself"));
-            return None;
-        }
-        let deepest = call.max_depth.min(DEEPEST);
-        if depth >= deepest {
-            let message = format!("node `{id}` nests workflows deeper than its `max_depth` of {deepest}");
-            reader.error("out-of-range", reference.span, message);
-            return None;
-        }
-        let mut given: Vec<Arc<str>> = call.inputs.iter().map(|e| e.key.value.clone()).collect();
-        given.sort_unstable();
-        self.workflow(at, given, depth + 1)
+        let child = Child { flow: id, readable, output, wanted, file: reader.file, members: known.members() };
+        self.done.insert((document, role.clone()), child);
+        self.units.push(Unit { document, manifest: manifest.clone(), known, links, texts, children });
     }
 }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil_check::Rule;
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Document, Findings, Lowered, Need, NeedKind, Project};
-use trefoil_ir::{Callee, Detail, Facts, Program, StepKind};
+use trefoil_front::{Document, FrontEnd, Need, NeedKind, Project};
+use trefoil_ir::{Detail, Facts};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity};
 use trefoil_template::limits;
 
 use super::discover::{self, Cut, PATTERNS, Problem, Search};
+use super::made::{Linked, Made};
 use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
 use super::{CheckStep, rules};
 use crate::door::{self, Named, Rooms, Shut};
@@ -41,22 +41,6 @@ pub(super) struct Folder {
     facts: Detail,
     /// Whether all its manifests are here, not just the named ones and what those name.
     complete: bool,
-}
-
-/// A document lowered as an entry, and what there is to say about it.
-pub(super) struct Attempt {
-    /// The program, if it can be one.
-    pub lowered: Option<Lowered>,
-    /// As much of it as there is, if it cannot.
-    draft: Option<Program>,
-    /// The findings in every file it touches.
-    pub findings: Vec<Diagnostic>,
-    /// What lowering learned about names.
-    pub facts: Facts,
-    /// Something was not found that another file may have.
-    seeks: bool,
-    /// Every file it touches could be read to its end.
-    read: bool,
 }
 
 impl Folder {
@@ -336,9 +320,9 @@ impl Folder {
         let plain = |name: &&str| !name.is_empty() && !name.contains(['{', ' ', '\n']) && !have.contains(*name);
         named.filter(plain).map(str::to_owned).collect()
     }
-    /// Whether more manifests of the folder could make a difference to what was lowered.
-    pub fn lacks(&self, attempt: &Attempt) -> bool {
-        !self.complete && attempt.needs_the_folder()
+    /// Whether more manifests of the folder could make a difference to what was made.
+    pub fn lacks(&self, made: &Made) -> bool {
+        !self.complete && made.needs_the_folder()
     }
     /// What is to be said about limits that were reached while looking for names.
     pub fn limits(&self) -> impl Iterator<Item = &Diagnostic> {
@@ -380,31 +364,37 @@ impl Folder {
     pub fn manifest(&self, file: FileId) -> Option<&Manifest> {
         self.manifests.get(&file).map(|m| &**m)
     }
-    /// Lowers a document as the entry of a program.
-    pub fn lower(&self, index: usize) -> Attempt {
-        let Some(document) = self.project.documents.get(index) else {
-            return Attempt {
-                lowered: None,
-                draft: None,
-                findings: Vec::new(),
-                facts: Facts::default(),
-                seeks: false,
-                read: false,
-            };
-        };
-        let mut found = Findings::with_facts(self.facts);
-        let lowered = document.front.lower(&self.project, index, &mut found);
-        let Findings { diagnostics: found, facts, draft, .. } = found;
-        let mut touched = BTreeSet::from([document.file]);
-        touched.extend(found.iter().filter_map(|d| d.file));
-        if let Some(lowered) = &lowered {
-            touched.extend(lowered.program.flows.iter().map(|f| f.origin.file));
-            touched.extend(lowered.program.steps.iter().map(|s| s.origin.file));
+    /// Compiles documents as entries, each with what it leads to.
+    pub fn make(&self, entries: &[usize]) -> Made {
+        let mut by_dialect: BTreeMap<&str, (&dyn FrontEnd, Vec<usize>)> = BTreeMap::new();
+        for (at, document) in entries.iter().filter_map(|at| Some((*at, self.project.documents.get(*at)?))) {
+            let (_, all) = by_dialect.entry(document.front.name()).or_insert((document.front, Vec::new()));
+            all.push(at);
         }
-        let seeks = found.iter().any(|d| self.seeks(d));
-        if seeks {
+        let mut made = Made { facts: Facts::of(self.facts), ..Made::default() };
+        for (front, entries) in by_dialect.into_values() {
+            let linked = front.compile(&self.project, &entries, self.facts).checked();
+            made.findings.extend(linked.found);
+            made.facts.merge(linked.facts);
+            let entries = linked.entries.into_iter();
+            let entries = entries.filter_map(|(at, flow)| Some((self.project.documents.get(at)?.file, flow)));
+            let (entries, env_files) = (entries.collect(), linked.env_files);
+            made.programs.extend(linked.program.map(|program| Linked { program, entries, env_files }));
+        }
+        let files = entries.iter().filter_map(|at| self.project.documents.get(*at)).map(|d| d.file);
+        made.touched = files.chain(made.findings.iter().filter_map(|d| d.file)).collect();
+        made.touched.extend(made.programs.iter().flat_map(|linked| linked.program.files()));
+        self.complete_findings(&mut made);
+        made
+    }
+    /// Adds what reading the files found, and removes what only follows from that.
+    fn complete_findings(&self, made: &mut Made) {
+        let failed = made.findings.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file);
+        let mut broken: HashSet<FileId> = failed.collect();
+        made.seeks = made.findings.iter().any(|d| self.seeks(d));
+        if made.seeks {
             // What is looked for may be in a file that could not be read to its end.
-            touched.extend(
+            made.touched.extend(
                 self.manifests.values().filter(|m| !m.complete && !is_foreign(m, &self.project.files)).map(|m| m.file),
             );
         }
@@ -412,13 +402,15 @@ impl Folder {
         let refused =
             |d: &Diagnostic| d.file.zip(d.span).is_some_and(|(f, s)| self.refused.contains(&Location::new(f, s)));
         let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
-        let mut findings: Vec<Diagnostic> = found.iter().filter(|d| self.holds(d) && !echo(d)).cloned().collect();
-        for file in &touched {
-            findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
-        }
-        findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
-        let read = touched.iter().all(|file| self.manifest(*file).is_none_or(|m| m.complete));
-        Attempt { lowered, draft, findings, facts, seeks, read }
+        made.findings.retain(|d| self.holds(d) && !echo(d));
+        let read = made.touched.iter().filter_map(|file| self.manifest(*file));
+        made.findings.extend(read.flat_map(|manifest| manifest.diagnostics.iter().cloned()));
+        let problems = self.problems.iter().filter(|d| d.file.is_some_and(|f| made.touched.contains(&f)));
+        made.findings.extend(problems.cloned());
+        broken.extend(made.findings.iter().filter(|d| trefoil_check::keeps_from_loading(d)).filter_map(|d| d.file));
+        made.broken = made.callers_of(broken);
+        let cut = made.touched.iter().filter(|file| self.manifest(**file).is_some_and(|m| !m.complete));
+        made.cut = made.callers_of(cut.copied().collect());
     }
     /// Whether a finding is about something that another file may have.
     fn seeks(&self, d: &Diagnostic) -> bool {
@@ -439,47 +431,6 @@ impl Folder {
         }
         files
     }
-}
-
-impl Attempt {
-    /// With what the rules say about the program of a file, if they are asked. What mistakes keep from being run is looked
-    /// through as well: whoever fixes one mistake should not learn of the next one only then. If a file could not be read to
-    /// its end, that holds only for what is dangerous.
-    pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
-        let whole = self.lowered.as_ref().map(|l| &l.program);
-        if let Some(program) = whole.or(self.draft.as_ref()).filter(|_| loader.options.checks.is_some()) {
-            let (limits, shown) = (loader.limits(file), loader.shown(file, program));
-            let mistakes: Vec<Location> = match whole {
-                Some(_) => Vec::new(),
-                None => self.findings.iter().filter(|d| d.severity == Severity::Error).filter_map(location).collect(),
-            };
-            let wanted = |rule: &Rule| shown(rule) && (self.read || rule.group == trefoil_check::Group::Safety);
-            let found = trefoil_check::check_for(program, &self.facts, &mistakes, &limits, &wanted);
-            let new = trefoil_check::unsaid(found, &self.findings);
-            self.findings.extend(new);
-        }
-        self
-    }
-    /// Whether everything that can be found was looked for: nothing kept the program from loading.
-    pub fn is_proved(&self) -> bool {
-        self.lowered.is_some() && !self.findings.iter().any(trefoil_check::keeps_from_loading)
-    }
-    /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
-    /// only the run knows.
-    fn needs_the_folder(&self) -> bool {
-        let by_name = |program: &Program| {
-            !program.missing_agents.is_empty()
-                || program
-                    .steps
-                    .iter()
-                    .any(|s| matches!(&s.kind, StepKind::Call(call) if matches!(call.callee, Callee::Named { .. })))
-        };
-        self.seeks || self.lowered.as_ref().is_some_and(|l| by_name(&l.program))
-    }
-}
-
-fn location(d: &Diagnostic) -> Option<Location> {
-    d.file.zip(d.span).map(|(file, span)| Location::new(file, span))
 }
 
 /// The folder of a file.
@@ -514,13 +465,16 @@ pub(super) fn check(
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
             if everything { Folder::whole(loader, &root, &named) } else { Folder::around(loader, &root, &named) };
-        let mut attempts: HashMap<usize, Attempt> = HashMap::new();
+        let documents = |folder: &Folder, files: &[FileId]| -> Vec<usize> {
+            files.iter().filter_map(|file| folder.document(*file)).collect()
+        };
+        let mut made = None;
         if !everything {
-            let indices = named_ids.iter().filter_map(|file| folder.document(*file));
-            attempts.extend(indices.map(|i| (i, folder.lower(i))));
-            if attempts.values().any(|attempt| folder.lacks(attempt)) {
+            let first = folder.make(&documents(&folder, &named_ids));
+            if folder.lacks(&first) {
                 folder = Folder::read(loader, &root, &named);
-                attempts.clear();
+            } else {
+                made = Some(first);
             }
         }
         let mut entries = named_ids.clone();
@@ -538,6 +492,9 @@ pub(super) fn check(
             }
         }
         let all = entries.len();
+        loader.tell(CheckStep::Checking(0, all));
+        let made = made.unwrap_or_else(|| folder.make(&documents(&folder, &entries)));
+        let made = made.proved(loader);
         for (at, file) in entries.into_iter().enumerate() {
             loader.tell(CheckStep::Checking(at, all));
             let Some(manifest) = folder.manifest(file) else { continue };
@@ -551,13 +508,7 @@ pub(super) fn check(
                 found.extend(trefoil_check::check_tree(root, file));
             }
             match folder.document(file) {
-                Some(index) => {
-                    let attempt = attempts.remove(&index).unwrap_or_else(|| folder.lower(index));
-                    let attempt = attempt.proved(loader, file);
-                    checked.insert(file, attempt.is_proved());
-                    found.extend(attempt.findings);
-                    facts.merge(attempt.facts);
-                }
+                Some(_) => drop(checked.insert(file, made.is_proved(file))),
                 None => {
                     if !foreign {
                         found.extend(manifest.diagnostics.iter().map(|d| of_stranger(d, named)));
@@ -566,6 +517,8 @@ pub(super) fn check(
                 }
             }
         }
+        found.extend(made.findings);
+        facts.merge(made.facts);
     }
     (checked, unreadable)
 }

@@ -11,6 +11,7 @@ mod cache;
 mod discover;
 mod doubt;
 mod lower;
+mod made;
 pub mod project;
 mod read;
 mod roots;
@@ -171,7 +172,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
     match loaded {
         Some(entry) if !failed => Ok(Loaded {
-            program: Arc::new(entry.lowered.program),
+            program: Arc::new(entry.program),
             files,
             diagnostics,
             env_files: entry.env_files,

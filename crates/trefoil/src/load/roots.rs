@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trefoil_front::Lowered;
 use trefoil_ir::schema::pattern_bytes;
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
 use trefoil_template::limits::PATTERNS_BYTES;
 
-use super::lower::{Attempt, Folder, folder_of, nothing_in};
+use super::lower::{Folder, folder_of, nothing_in};
+use super::made::{Linked, Made};
 use super::read::{Loader, about_shape};
 use super::{Target, rules};
 use crate::door;
 
 /// The manifest that was meant, lowered.
 pub(super) struct MeantEntry {
-    /// The program and what it needs.
-    pub lowered: Lowered,
+    /// The program.
+    pub program: Program,
     /// What lowering learned about names.
     pub facts: Facts,
     /// Whether everything that can be found was looked for.
@@ -48,8 +48,8 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
     }
     let (root, named) = (folder_of(&target.path), std::slice::from_ref(&target.path));
     let mut folder = Folder::around(loader, &root, named);
-    let mut alone = folder.document(manifest.file).map(|i| folder.lower(i));
-    if alone.as_ref().is_some_and(|attempt| folder.lacks(attempt)) {
+    let mut alone = folder.document(manifest.file).map(|i| folder.make(&[i]));
+    if alone.as_ref().is_some_and(|made| folder.lacks(made)) {
         folder = Folder::read(loader, &root, named);
         alone = None;
     }
@@ -65,35 +65,29 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         found.push(unknown_id(loader, &folder, &target.path, id, &[index]));
         return None;
     }
-    let attempt = alone.unwrap_or_else(|| folder.lower(index));
-    lowered(loader, &folder, index, attempt, found)
+    let made = alone.unwrap_or_else(|| folder.make(&[index]));
+    lowered(loader, &folder, index, made, found)
 }
 
 fn lowered(
     loader: &mut Loader,
     folder: &Folder,
     index: usize,
-    attempt: Attempt,
+    made: Made,
     found: &mut Diagnostics,
 ) -> Option<MeantEntry> {
     let document = folder.project.documents.get(index)?;
-    let attempt = attempt.proved(loader, document.file);
-    let proved = attempt.is_proved();
-    found.extend(attempt.findings);
-    let lowered = attempt.lowered?;
-    if let Some(heavy) = heavy_patterns(&lowered.program) {
+    let mut made = made.proved(loader);
+    let proved = made.is_proved(document.file);
+    found.extend(made.findings);
+    let Linked { program, env_files, .. } = made.programs.pop().filter(|_| proved)?;
+    if let Some(heavy) = heavy_patterns(&program) {
         found.push(heavy);
         return None;
     }
-    let env_files = folder.env_files(loader, &lowered.env_files);
-    Some(MeantEntry {
-        lowered,
-        facts: attempt.facts,
-        proved,
-        file: document.file,
-        dialect: document.front.name(),
-        env_files,
-    })
+    let env_files = folder.env_files(loader, &env_files);
+    let (facts, file, dialect) = (made.facts, document.file, document.front.name());
+    Some(MeantEntry { program, facts, proved, file, dialect, env_files })
 }
 
 /// A program whose schemas take too much room once their patterns are compiled.
@@ -128,7 +122,7 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
             }
             None
         }
-        [one] => lowered(loader, folder, *one, folder.lower(*one), found),
+        [one] => lowered(loader, folder, *one, folder.make(&[*one]), found),
         several => {
             let mut places = several.iter().filter_map(|i| {
                 let document = folder.project.documents.get(*i)?;
@@ -181,22 +175,17 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
         });
         return None;
     }
-    let mut attempts: Vec<_> = (0..documents.len()).map(|i| folder.lower(i)).collect();
-    let mut referenced = BTreeSet::new();
-    for (document, attempt) in documents.iter().zip(&attempts) {
-        let Some(lowered) = &attempt.lowered else { continue };
-        let files = lowered.program.flows.iter().map(|f| f.origin.file);
-        referenced.extend(files.filter(|f| *f != document.file));
-    }
-    let roots: Vec<usize> =
-        (0..documents.len()).filter(|i| documents.get(*i).is_some_and(|d| !referenced.contains(&d.file))).collect();
+    let all: Vec<usize> = (0..documents.len()).collect();
+    let made = folder.make(&all);
+    let referenced: BTreeSet<FileId> = made.calls().map(|(_, to)| to).collect();
+    let is_root = |at: &usize| documents.get(*at).is_some_and(|d| !referenced.contains(&d.file));
+    let roots: Vec<usize> = all.into_iter().filter(is_root).collect();
     if let [one] = roots.as_slice() {
-        return lowered(loader, folder, *one, attempts.swap_remove(*one), found);
+        return lowered(loader, folder, *one, folder.make(&[*one]), found);
     }
     // A manifest that does not load may be the one that references the others: say what is wrong with it.
-    for attempt in attempts.into_iter().filter(|a| a.lowered.is_none()) {
-        found.extend(attempt.findings);
-    }
+    let broken = |d: &Diagnostic| d.file.is_some_and(|file| !made.is_proved(file));
+    found.extend(made.findings.iter().filter(|d| broken(d)).cloned());
     let names: Vec<String> = roots.iter().flat_map(|i| ids(folder, *i)).collect();
     let file = loader.nameless(&folder.root);
     let path = folder.root.display();

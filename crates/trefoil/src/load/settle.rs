@@ -95,17 +95,14 @@ impl Loader {
         let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
         Limits { max_calls: asked.max_calls.or(project.and_then(|p| p.limits.max_calls)) }
     }
-    /// Whether a finding of a rule could be shown in a program whose entry is this file, as far as that is easily known:
-    /// comments in manifests are told when they cover nothing, which only the rule knows, and another folder may have
-    /// levels of its own.
-    pub fn shown(&mut self, file: FileId, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
+    /// Whether a finding of a rule could be shown in a program, as far as that is easily known: comments in manifests are
+    /// told when they cover nothing, which only the rule knows, and another folder may have levels of its own.
+    pub fn shown(&mut self, file: Option<FileId>, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
         let folder =
             |file: FileId, files: &Files| files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from));
-        let touched = program.files();
-        let own = folder(file, self.files());
-        let here = touched.iter().all(|f| folder(*f, self.files()) == own);
-        let levels =
-            self.options.checks.clone().filter(|_| here && !self.speaks()).map(|c| self.levels(&c, Some(file)));
+        let own = file.and_then(|file| folder(file, self.files()));
+        let here = program.files().iter().all(|f| folder(*f, self.files()) == own);
+        let levels = self.options.checks.clone().filter(|_| here && !self.speaks()).map(|c| self.levels(&c, file));
         move |rule| levels.as_ref().is_none_or(|levels| levels.shows(rule))
     }
     /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether

@@ -12,7 +12,7 @@ mod states;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::walk::{callees, children};
+use trefoil_ir::walk::children;
 use trefoil_ir::{
     Callee, Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Position, Program, SlotId, Source,
     Step, StepId, StepKind, ToolKind, ValidatorKind,
@@ -20,6 +20,7 @@ use trefoil_ir::{
 
 use look::Place;
 
+use super::calls::callees_first;
 use super::cases::{Truth, truth};
 use super::reads::{Defined, Read, Why};
 use super::slots::{Slots, State};
@@ -42,7 +43,7 @@ struct End {
 
 /// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
 /// them, which is where they get their values from.
-pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
+pub fn known<'p>(program: &'p Program, roots: &[FlowId], types: &Types<'p>) -> Known<'p> {
     // A step reads about twice; growing would copy all that is there.
     let reads = Vec::with_capacity(2 * program.steps.len());
     let mut known = Known { reads, of_flow: HashMap::default(), ends: HashMap::default() };
@@ -54,9 +55,8 @@ pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
             *body = true;
         }
     }
-    let mut order = Vec::new();
     let all = (0..program.flows.len() as u32).map(FlowId);
-    std::iter::once(program.entry).chain(all).for_each(|flow| callees_first(program, flow, &mut seen, &mut order));
+    let order = callees_first(program, roots.iter().copied().chain(all), &mut seen);
     let mut todo: Vec<(FlowId, Option<Captured>)> = order.into_iter().rev().map(|flow| (flow, None)).collect();
     while let Some((id, captured)) = todo.pop() {
         let Some(flow) = program.flow(id).filter(|_| !known.ends.contains_key(&id)) else { continue };
@@ -74,23 +74,6 @@ pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
 
 /// What the slots of a fan-out's body hold when it starts; none: nothing.
 type Captured = Vec<Option<Defined>>;
-
-/// Flows, those that a flow calls before it.
-fn callees_first(program: &Program, flow: FlowId, seen: &mut [bool], order: &mut Vec<FlowId>) {
-    let Some(found) = program.flow(flow) else { return };
-    match seen.get_mut(flow.index()) {
-        Some(seen) if !*seen => *seen = true,
-        _ => return,
-    }
-    let mut stack = vec![found.body];
-    while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
-        for callee in callees(step) {
-            callees_first(program, callee, seen, order);
-        }
-        stack.extend(children(step));
-    }
-    order.push(flow);
-}
 
 /// The walk over one flow.
 struct Walk<'w, 'p> {

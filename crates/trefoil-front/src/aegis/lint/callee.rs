@@ -1,7 +1,6 @@
 //! Agents and workflows that are called and are not there, or whose prompt does not show what they are called with.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location};
@@ -19,15 +18,15 @@ pub fn unknown(
     callees: &[Callee<'_>],
     directory: &Directory<'_>,
     own: Option<&str>,
-    said: &mut BTreeSet<Arc<str>>,
     found: &mut Found,
 ) {
+    let mut said = BTreeSet::new();
     for Callee { unit, name, .. } in callees {
         let at = reader.at(name.span);
         match (directory.find(*unit, &name.value).as_slice(), unit) {
             ([_], _) => {}
-            // Said once, where it is named first.
-            ([], Unit::Agent) if !said.insert(name.value.clone()) => {}
+            // Said once in a file, where it is named first.
+            ([], Unit::Agent) if !said.insert(&*name.value) => {}
             ([], Unit::Agent) => found.push(missing_agent(directory, name, own, at)),
             ([], Unit::Workflow) => found.push(missing_workflow(directory, name, at)),
             (several, _) => found.push(ambiguous(directory, *unit, name, at, several)),

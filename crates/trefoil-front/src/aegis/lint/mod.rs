@@ -25,14 +25,15 @@ mod template;
 mod text;
 mod unit;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::cell::RefCell;
 
 use trefoil_syntax::Diagnostic;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
-pub use cycle::cycles;
-use unit::Found;
-pub use unit::{Agent, Workflow};
+use super::callees::Callee;
+use super::program::{Content, Unit, Units};
+use crate::{Document, Reader};
+use unit::{Agent, Found, Workflow};
 
 /// The finders of mistakes in workflows.
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
@@ -72,19 +73,39 @@ const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
     limit::iteration,
 ];
 
-/// The mistakes in a workflow. `said`: the missing agents that were told of already.
-pub fn workflow(unit: &Workflow<'_, '_>, said: &mut BTreeSet<Arc<str>>) -> Vec<Diagnostic> {
+/// The mistakes in everything that entries lead to. What a document says is told once, whatever it is called as.
+pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
+    let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
     let mut found = Vec::new();
-    OF_WORKFLOWS.iter().for_each(|find| find(unit, &mut found));
-    callee::unknown(unit.reader, unit.callees, unit.directory, None, said, &mut found);
+    for unit in &units.all {
+        let Some(document) = units.project.documents.get(unit.document) else { continue };
+        let told = by_document.entry(unit.document).or_default();
+        let all = self::unit(units, document, unit);
+        found.extend(all.into_iter().filter(|d| told.insert(d.clone())));
+    }
+    found.extend(cycle::cycles(&units.calls));
     found
 }
 
-/// The mistakes in an agent.
-pub fn agent(unit: &Agent<'_, '_>, said: &mut BTreeSet<Arc<str>>) -> Vec<Diagnostic> {
+fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> {
+    let findings = RefCell::default();
+    let reader = &Reader::of(units.project, document, &findings);
+    let directory = &units.directory.seen_from(unit.document);
     let mut found = Vec::new();
-    OF_AGENTS.iter().for_each(|find| find(unit, &mut found));
-    let own = Some(&*unit.agent.identity.name);
-    callee::unknown(unit.reader, unit.callees, unit.directory, own, said, &mut found);
+    match &unit.content {
+        Content::Agent { agent, names, texts } => {
+            let (callees, project) = (&Callee::of_agent(agent), units.project);
+            let unit = Agent { reader, document, agent, names, texts, project };
+            OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
+            callee::unknown(reader, callees, directory, Some(&*agent.identity.name), &mut found);
+        }
+        Content::Workflow { workflow, names, texts } => {
+            let callees = &Callee::of_workflow(workflow, texts);
+            let unit = Workflow { reader, workflow, names, texts, callees, directory };
+            OF_WORKFLOWS.iter().for_each(|find| find(&unit, &mut found));
+            callee::unknown(reader, callees, directory, None, &mut found);
+        }
+    }
+    found.extend(findings.into_inner().diagnostics.into_sorted());
     found
 }

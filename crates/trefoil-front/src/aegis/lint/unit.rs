@@ -39,10 +39,6 @@ pub struct Agent<'a, 'd> {
     pub names: &'a AgentNames,
     /// Its prompt.
     pub texts: &'a Texts,
-    /// Who judges it.
-    pub callees: &'a [Callee<'a>],
-    /// Who can be called.
-    pub directory: &'a Directory<'a>,
     /// The texts of other files.
     pub project: &'a Project,
 }

@@ -21,11 +21,11 @@ use crate::names::{Place, bind};
 const DEFAULT_PROMPT: &str = "{{#if instruction}}Task: {{instruction}}\n\n{{/if}}{{#if input}}Input: {{input}}{{/if}}";
 
 /// Lowers an agent.
-pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: AgentNames, texts: &Texts) -> Flow {
+pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: &AgentNames, texts: &Texts) -> Flow {
     let origin = Location::new(file, agent.identity.span);
     lowering.baked.extend(names.baked.iter().cloned());
-    let (intake, mut init) = take_in(lowering, file, agent, &names);
-    let user = prompt(file, agent, &names, texts);
+    let (intake, mut init) = take_in(lowering, file, agent, names);
+    let user = prompt(file, agent, names, texts);
     let validators = validator::lower(lowering, file, agent, names.prompt.input);
     let execution = &agent.execution;
     let simple = execution.max_iterations == 1 && execution.validation.is_empty();
@@ -53,7 +53,7 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: Ag
         name: agent.identity.name.clone(),
         sort: "agent",
         origin,
-        slots: names.slots.0,
+        slots: names.slots.0.clone(),
         intake,
         init,
         body,

@@ -18,13 +18,12 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use trefoil_ir::{Flow, FlowId, Intake, Program, Refused, Slot, SlotId, StepKind};
+use trefoil_ir::{Flow, FlowId, Intake, Program, SlotId};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
 
 use super::directory::Directory;
 use super::manifest::Unit;
-use crate::build::plain;
 use crate::{Builder, Project};
 
 pub use agent::{lower as agent, missing as missing_agent};
@@ -39,6 +38,16 @@ pub enum FlowKey {
     Missing(Arc<str>),
     /// A workflow.
     Workflow(usize),
+}
+
+impl FlowKey {
+    /// The document that it is made of.
+    pub fn document(&self) -> Option<usize> {
+        match self {
+            Self::Agent { document, .. } | Self::Workflow(document) => Some(*document),
+            Self::Missing(_) => None,
+        }
+    }
 }
 
 /// A flow to be lowered.
@@ -67,7 +76,7 @@ pub struct CallSite {
 pub struct Lowering<'p> {
     /// The documents that may be called.
     pub project: &'p Project,
-    /// The same by name.
+    /// The same by name, as seen from the one that is being lowered.
     pub directory: Directory<'p>,
     /// Who calls whom, by literal names.
     pub calls: Vec<CallSite>,
@@ -77,23 +86,26 @@ pub struct Lowering<'p> {
     candidates: VecDeque<Work>,
     /// The flow being lowered, and whether it is a candidate.
     current: Option<(FlowId, bool)>,
+    /// The flows that a run starts.
+    entries: BTreeSet<FlowId>,
     used: BTreeSet<usize>,
     /// Texts beside the documents that ended up in the program.
     baked: Vec<Arc<str>>,
 }
 
 impl<'p> Lowering<'p> {
-    /// Of a project, as seen from a document.
-    pub fn new(project: &'p Project, document: usize) -> Self {
+    /// Of a project.
+    pub fn new(project: &'p Project) -> Self {
         Self {
             project,
             builder: Builder::default(),
-            directory: Directory::of(project, document),
+            directory: Directory::of(project),
             flows: IndexMap::new(),
             queue: VecDeque::new(),
             candidates: VecDeque::new(),
             current: None,
             calls: Vec::new(),
+            entries: BTreeSet::new(),
             used: BTreeSet::new(),
             baked: Vec::new(),
         }
@@ -105,30 +117,39 @@ impl<'p> Lowering<'p> {
         self.flow_as(key, candidate)
     }
 
+    /// The flow of a key, as one that a run starts.
+    pub fn entry(&mut self, key: FlowKey) -> FlowId {
+        let id = self.flow(key);
+        self.entries.insert(id);
+        id
+    }
+
     /// The next flow to be lowered.
     pub fn next(&mut self) -> Option<Work> {
         let next = self.queue.pop_front().or_else(|| self.candidates.pop_front())?;
         self.current = Some((next.id, next.candidate));
-        if let FlowKey::Agent { document, .. } | FlowKey::Workflow(document) = next.key {
+        if let Some(document) = next.key.document() {
             self.used.insert(document);
+            self.directory = self.directory.seen_from(document);
         }
         Some(next)
     }
 
-    /// What a flow became; none: it cannot be made, and something has its place so that ids stay in range. A program with
-    /// errors is not run; a candidate is refused.
+    /// What a flow became; none: it cannot be made, and something has its place so that ids stay in range.
     pub fn done(&mut self, work: &Work, flow: Option<Flow>) {
-        let flow = flow.unwrap_or_else(|| self.stand_in(&work.key));
+        let sort = if matches!(work.key, FlowKey::Workflow(_)) { "workflow" } else { "agent" };
+        let origin = self.directory.origin(work.key.document().unwrap_or(0));
+        let flow = flow.unwrap_or_else(|| self.builder.stand_in(sort, origin));
         self.builder.set_flow(work.id, flow);
         self.current = None;
     }
 
-    /// The program.
-    pub fn finish(self, entry: FlowId) -> Option<Program> {
+    /// The program; the first entry is the one that a run starts.
+    pub fn finish(self, entries: &[(usize, FlowId)]) -> Option<Program> {
         let documents = self.used.iter().filter_map(|d| self.project.documents.get(*d));
         let files = documents.filter_map(|d| self.project.files.get(d.file)).map(|f| f.text().clone());
         let texts: Vec<Arc<str>> = files.chain(self.baked.iter().cloned()).collect();
-        self.builder.finish(entry, texts.iter().map(|t| &**t))
+        self.builder.finish(entries.first()?.1, texts.iter().map(|t| &**t))
     }
 
     fn flow_as(&mut self, key: FlowKey, candidate: bool) -> FlowId {
@@ -149,9 +170,9 @@ impl<'p> Lowering<'p> {
         id
     }
 
-    /// Whether the flow being lowered is the one that a run starts.
+    /// Whether the flow being lowered is one that a run starts.
     fn is_entry(&self) -> bool {
-        self.current.is_some_and(|(id, _)| id == FlowId(0))
+        self.current.is_some_and(|(id, _)| self.entries.contains(&id))
     }
 
     /// The agent of a name (decision E5); of several the first.
@@ -197,26 +218,6 @@ impl<'p> Lowering<'p> {
     fn note_call(&mut self, to: FlowId, name: &Arc<str>, at: Location) {
         if let Some((from, _)) = self.current {
             self.calls.push(CallSite { from, to, name: name.clone(), at });
-        }
-    }
-
-    fn stand_in(&mut self, key: &FlowKey) -> Flow {
-        let origin = match key {
-            FlowKey::Agent { document, .. } | FlowKey::Workflow(document) => self.directory.origin(*document),
-            FlowKey::Missing(_) => self.directory.origin(0),
-        };
-        let refused = Refused { feature: "a manifest with errors".into(), message: "fix the manifest first".into() };
-        Flow {
-            name: "?".into(),
-            sort: if matches!(key, FlowKey::Workflow(_)) { "workflow" } else { "agent" },
-            origin,
-            slots: vec![Slot::new("input")],
-            intake: plain_intake(SlotId(0)),
-            init: Vec::new(),
-            body: self.builder.step(plain(StepKind::Refused(refused), origin)),
-            output: None,
-            exports: Vec::new(),
-            budget: None,
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::agntz::signature::{Inputs, Signature};
 use crate::learn;
 use crate::read::Reader;
 
-/// How deep agents may call agents, in one file and over files. Each level costs stack.
-const MAX_DEPTH: usize = 100;
+/// How deep agents may call agents, in one file and over files.
+pub const MAX_DEPTH: usize = 100;
 
 /// Binds an agent.
 pub fn bind<'p>(

@@ -3,23 +3,22 @@
 
 mod agent;
 mod declare;
+mod gather;
 mod index;
 mod pipeline;
 mod reference;
 mod subject;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{FlowId, Position, Slot, SlotId, Source, types};
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Policy, Value};
 
-use crate::agntz::evidence;
-use crate::agntz::manifest::{self, Agent, Place};
+use crate::agntz::manifest::Agent;
 use crate::agntz::names::{AgentNames, At, Here, Purpose};
 use crate::agntz::signature::{Link, Prompted, Signature};
 use crate::bound::BoundText;
@@ -27,9 +26,10 @@ use crate::learn;
 use crate::project::Project;
 use crate::read::{Findings, Reader};
 
+use gather::Gathered;
 pub use index::id_of;
 
-/// The agents that an entry reaches, by document.
+/// The agents that entries reach, by document.
 pub struct Units<'p> {
     /// The project.
     pub project: &'p Project,
@@ -37,11 +37,15 @@ pub struct Units<'p> {
     pub agents: BTreeMap<usize, Option<BoundAgent<'p>>>,
     /// How many flows they take.
     pub flows: u32,
-    /// What was found.
+    /// What reading and binding found.
     pub findings: Findings,
-    open: Vec<usize>,
-    chain: Vec<Link>,
-    /// How many agents are being bound, one inside or below the other.
+    /// The document that is being bound, and its id.
+    current: Option<(usize, Arc<str>)>,
+    /// The flows of its agents, in the order in which they are written.
+    own_flows: VecDeque<FlowId>,
+    /// References that close a ring, by their document and place.
+    rings: HashMap<(usize, Span), Vec<Link>>,
+    /// How many agents call the one that is being bound, one above the other.
     depth: usize,
 }
 
@@ -162,53 +166,40 @@ impl Slots {
     }
 }
 
-/// Binds a document and all that it reaches.
-pub fn bind<'p>(project: &'p Project, document: usize, findings: &Findings) -> Units<'p> {
-    let (agents, open, chain) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let mut units = Units { project, agents, flows: 0, findings: findings.apart(), open, chain, depth: 0 };
-    units.document(document, true);
+/// Binds documents and all that they reach, each document once, after those that it calls.
+pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) -> Units<'p> {
+    let Gathered { documents, order, rings, flows } = gather::gather(project, entries, findings);
+    let mut units = Units {
+        project,
+        agents: BTreeMap::new(),
+        flows,
+        findings: findings.apart(),
+        current: None,
+        own_flows: VecDeque::new(),
+        rings,
+        depth: 0,
+    };
+    let mut documents = documents;
+    for at in order {
+        let (Some(opened), Some(found)) = (documents.remove(&at), project.documents.get(at)) else { continue };
+        let agent = opened.agent.map(|agent| {
+            let reader = Reader::of(project, found, &opened.findings);
+            units.current = Some((at, agent.name().into()));
+            (units.own_flows, units.depth) = (opened.flows, opened.depths.deepest());
+            agent::bind(&mut units, &reader, agent, None, entries.contains(&at))
+        });
+        units.findings.absorb(opened.findings.into_inner());
+        units.agents.insert(at, agent);
+    }
     units
 }
 
-impl<'p> Units<'p> {
-    /// The agent of a document, bound once.
-    fn document(&mut self, document: usize, entry: bool) -> Option<Arc<Signature>> {
-        if let Some(done) = self.agents.get(&document) {
-            return done.as_ref().map(|a| a.signature.clone());
-        }
-        let project = self.project;
-        let found = project.documents.get(document)?;
-        self.open.push(document);
-        let findings = RefCell::new(self.findings.apart());
-        let text = project.files.get(found.file).map(|f| &**f.text());
-        let reader = Reader::new(found.file, &findings).with_text(text);
-        let agent = self.root(&reader, document, &found.root, entry);
-        self.findings.absorb(findings.into_inner());
-        self.open.pop();
-        let signature = agent.as_ref().map(|a| a.signature.clone());
-        self.agents.insert(document, agent);
-        signature
-    }
-
-    fn root(&mut self, reader: &Reader<'_>, document: usize, root: &'p Node, entry: bool) -> Option<BoundAgent<'p>> {
-        if let Some(what) = evidence::companion(root) {
-            reader.error("not-an-agent", first_key(root), format!("this is {what}"));
-            return None;
-        }
-        let agent = manifest::agent(reader, root, Place::File)?;
-        self.chain.push(Link { document, id: agent.name().into(), leaves: None });
-        let bound = agent::bind(self, reader, Arc::new(agent), None, entry);
-        self.chain.pop();
-        Some(bound)
-    }
-
+impl Units<'_> {
+    /// The flow of the next agent in the document.
     fn flow(&mut self) -> FlowId {
-        self.flows += 1;
-        FlowId(self.flows - 1)
+        self.own_flows.pop_front().unwrap_or_else(|| {
+            self.flows += 1;
+            FlowId(self.flows - 1)
+        })
     }
-}
-
-/// Where to point for a finding about a whole file.
-fn first_key(root: &Node) -> Span {
-    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
 }

@@ -12,6 +12,7 @@ use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{OutputMap, Pipeline, Step, Target};
 use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName, When};
 use crate::agntz::signature::Exported;
+use crate::learn;
 use crate::names::Members;
 use crate::read::Reader;
 use crate::types::object_of;
@@ -78,6 +79,9 @@ pub fn outcome(
         step.when.into_iter().for_each(|t| texts.bind(reader, names, t, (at, Purpose::Condition, Position::Condition)));
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
+            if let Some(declared) = name.callee.as_ref().and_then(|c| c.inputs.members.place(&key.value)) {
+                learn::names(reader, key, Some(declared));
+            }
             let keys = map.iter().map(|(k, _)| &k.value);
             let reaches_model = name.callee.as_ref().is_some_and(|c| c.prompted.reaches(&key.value, keys));
             let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };

@@ -8,7 +8,7 @@ use trefoil_syntax::{Diagnostic, Location, suggest};
 use super::{Units, index};
 use crate::agntz::ids::AgentRef;
 use crate::agntz::lint::unresolved::list;
-use crate::agntz::signature::Signature;
+use crate::agntz::signature::{Link, Signature};
 use crate::learn;
 use crate::mend::rewritten;
 use crate::read::Reader;
@@ -18,14 +18,12 @@ impl Units<'_> {
     pub(super) fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<(usize, Arc<Signature>)> {
         let document = self.find(reader, text)?;
         let at = reader.at(text.span);
-        if self.open.contains(&document) {
-            self.cycle(reader, text, document, at);
+        let from = self.current.as_ref().map_or(document, |(from, _)| *from);
+        if let Some(ring) = self.rings.get(&(from, text.span)) {
+            report_ring(reader, text, ring, at);
             return None;
         }
-        if let Some(link) = self.chain.last_mut() {
-            link.leaves = Some(at);
-        }
-        Some((document, self.document(document, false)?))
+        Some((document, self.agents.get(&document)?.as_ref()?.signature.clone()))
     }
 
     /// The document that a reference names.
@@ -40,7 +38,7 @@ impl Units<'_> {
             }
         };
         let named = reader.at(text.source(0..reference.id.len() as u32));
-        let from = self.chain.last().and_then(|link| self.project.documents.get(link.document));
+        let from = self.current.as_ref().and_then(|(document, _)| self.project.documents.get(*document));
         match index::find(self.project, from.map_or("", |d| &d.path), reference.id).as_slice() {
             [(document, _)] => {
                 learn::names_at(reader, named, index::place(self.project, *document));
@@ -70,7 +68,7 @@ impl Units<'_> {
     }
 
     fn unknown(&self, reader: &Reader<'_>, text: &Text, id: &str, at: Location) {
-        let own = self.chain.last().map(|l| &*l.id);
+        let own = self.current.as_ref().map(|(_, id)| &**id);
         let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
         others.sort_unstable();
         others.dedup();
@@ -87,23 +85,22 @@ impl Units<'_> {
             None => d.help(format!("there is {}", list(others))),
         });
     }
+}
 
-    fn cycle(&self, reader: &Reader<'_>, text: &Text, document: usize, at: Location) {
-        let from = self.chain.iter().position(|l| l.document == document).unwrap_or(0);
-        let links = self.chain.get(from..).unwrap_or_default();
-        let mut way: Vec<&str> = links.iter().map(|l| &*l.id).collect();
-        way.extend(way.first().copied());
-        let message = if links.len() <= 1 {
-            format!("`{}` calls itself", text.value)
-        } else {
-            format!("a cycle of references: {}", way.join(" -> "))
-        };
-        let mut d = Diagnostic::error("reference-cycle", at, message);
-        for link in links {
-            if let Some(leaves) = link.leaves.filter(|l| *l != at) {
-                d = d.label(leaves, format!("called by `{}`", link.id));
-            }
+/// A reference that closes a ring: the way around begins at what it names.
+fn report_ring(reader: &Reader<'_>, text: &Text, ring: &[Link], at: Location) {
+    let mut way: Vec<&str> = ring.iter().map(|l| &*l.id).collect();
+    way.extend(way.first().copied());
+    let message = if ring.len() <= 1 {
+        format!("`{}` calls itself", text.value)
+    } else {
+        format!("a cycle of references: {}", way.join(" -> "))
+    };
+    let mut d = Diagnostic::error("reference-cycle", at, message);
+    for link in ring {
+        if let Some(leaves) = link.leaves.filter(|l| *l != at) {
+            d = d.label(leaves, format!("called by `{}`", link.id));
         }
-        reader.report(d.help("repeat steps with `until` and `maxIterations` instead"));
     }
+    reader.report(d.help("repeat steps with `until` and `maxIterations` instead"));
 }

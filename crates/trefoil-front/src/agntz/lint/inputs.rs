@@ -14,7 +14,6 @@ use crate::agntz::names::{AgentNames, At};
 use crate::agntz::schema::fits;
 use crate::agntz::signature::{Property, Signature};
 use crate::bound::BoundText;
-use crate::learn;
 use crate::mend::respelt;
 use crate::read::Reader;
 
@@ -44,9 +43,6 @@ fn passed(
     map: &[(&Text, &Text)],
     (key, value): (&Text, &BoundText),
 ) {
-    if let Some(declared) = callee.inputs.members.place(&key.value) {
-        learn::names(reader, key, Some(declared));
-    }
     match callee.inputs.get(&key.value) {
         Some(property) => {
             fit(reader, value, property, callee);

@@ -12,6 +12,7 @@ pub mod prefixes;
 pub mod type_names;
 pub mod unresolved;
 
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::hash::HashSet;
 
 use super::bind::{BoundAgent, Callee, Units};
@@ -20,17 +21,16 @@ use super::names::At;
 use crate::lint;
 use crate::read::Reader;
 
-/// Looks at everything that an entry reaches.
-pub fn check(units: &mut Units<'_>) {
-    let mut findings = units.findings.apart();
+/// Looks at everything that the entries reach.
+pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
     for (document, agent) in &units.agents {
         let (Some(document), Some(agent)) = (units.project.documents.get(*document), agent) else { continue };
-        let own = std::cell::RefCell::new(findings.apart());
-        let text = units.project.files.get(document.file).map(|f| &**f.text());
-        check_agent(&Reader::new(document.file, &own).with_text(text), agent);
-        findings.absorb(own.into_inner());
+        let own = std::cell::RefCell::default();
+        check_agent(&Reader::of(units.project, document, &own), agent);
+        found.extend(own.into_inner().diagnostics.into_sorted());
     }
-    units.findings.absorb(findings);
+    found
 }
 
 fn check_agent(reader: &Reader<'_>, bound: &BoundAgent<'_>) {

@@ -12,9 +12,10 @@ mod tool;
 
 use std::collections::BTreeSet;
 
+use trefoil_ir::{FlowId, Program};
+
 use super::bind::Units;
 use crate::build::Builder;
-use crate::project::Lowered;
 pub use pipeline::labels;
 
 /// A program under construction.
@@ -25,19 +26,20 @@ struct Lowering<'u, 'p> {
     done: BTreeSet<usize>,
 }
 
-/// Lowers what an entry reaches. None: the entry is no agent.
-pub fn lower(units: &Units<'_>, entry: usize) -> Option<Lowered> {
+/// Lowers what entries reach; the flow of each entry that is an agent, by its document.
+pub fn lower(units: &Units<'_>, entries: &[usize]) -> (Option<Program>, Vec<(usize, FlowId)>) {
     let mut lowering = Lowering { units, builder: Builder::default(), done: BTreeSet::new() };
     for _ in 0..units.flows {
         lowering.builder.reserve_flow();
     }
-    let flow = units.agents.get(&entry)?.as_ref()?.signature.flow;
-    lowering.document(entry);
+    entries.iter().for_each(|entry| lowering.document(*entry));
+    let flow = |entry: &usize| Some((*entry, units.agents.get(entry)?.as_ref()?.signature.flow));
+    let entries: Vec<_> = entries.iter().filter_map(flow).collect();
+    let Some((_, first)) = entries.first() else { return (None, entries) };
     let project = units.project;
     let documents = units.agents.keys().filter_map(|i| project.documents.get(*i));
     let texts: Vec<_> = documents.filter_map(|d| project.files.get(d.file)).map(|f| f.text().clone()).collect();
-    let program = lowering.builder.finish(flow, texts.iter().map(|t| &**t))?;
-    Some(Lowered { program, env_files: Vec::new() })
+    (lowering.builder.finish(*first, texts.iter().map(|t| &**t)), entries)
 }
 
 impl Lowering<'_, '_> {

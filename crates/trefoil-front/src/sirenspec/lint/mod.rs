@@ -17,7 +17,14 @@ mod texts;
 mod when;
 mod writes;
 
-pub use subject::Subject;
+use std::cell::RefCell;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::hash::{HashMap, HashSet};
+
+use super::session::Units;
+use crate::Reader;
+use subject::Subject;
 
 type Rule = fn(&Subject<'_, '_>);
 
@@ -39,7 +46,21 @@ const RULES: [Rule; 14] = [
     answers::check,
 ];
 
-/// Reports all that is found.
-pub fn check(subject: &Subject<'_, '_>) {
-    RULES.iter().for_each(|rule| rule(subject));
+/// The mistakes in everything that entries lead to. What a file says is told once, however it is called.
+pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
+    let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
+    let mut found = Vec::new();
+    for unit in &units.all {
+        let Some(document) = units.project.documents.get(unit.document) else { continue };
+        let findings = RefCell::default();
+        let reader = &Reader::of(units.project, document, &findings);
+        let (known, links) = (&*unit.known, &*unit.links);
+        let (manifest, texts, children) = (&*unit.manifest, &unit.texts, unit.children.as_slice());
+        let subject = Subject { reader, manifest, known, links, texts, children };
+        RULES.iter().for_each(|rule| rule(&subject));
+        let told = by_document.entry(unit.document).or_default();
+        let all = findings.into_inner().diagnostics.into_sorted();
+        found.extend(all.into_iter().filter(|d| told.insert(d.clone())));
+    }
+    found
 }

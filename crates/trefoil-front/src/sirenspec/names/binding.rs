@@ -99,7 +99,7 @@ impl Texts {
 }
 
 /// The agents that no node names.
-pub fn unused<'m>(manifest: &'m Manifest<'m>) -> impl Iterator<Item = &'m Agent<'m>> {
+pub fn unused<'a, 'm>(manifest: &'a Manifest<'m>) -> impl Iterator<Item = &'a Agent<'m>> {
     let named = manifest.nodes.iter().filter_map(|node| match &node.kind {
         NodeKind::Agent(kind) => kind.agent,
         NodeKind::Factory(kind) => match &kind.worker {

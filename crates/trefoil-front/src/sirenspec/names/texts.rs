@@ -44,7 +44,7 @@ pub fn parse(file: FileId, manifest: &Manifest<'_>) -> Vec<OfNode> {
 }
 
 /// The templates of a node, those of the agent it names included.
-pub fn of_node<'m>(manifest: &'m Manifest<'m>, node: &'m Node<'m>) -> Vec<Template<'m>> {
+pub fn of_node<'m>(manifest: &Manifest<'m>, node: &Node<'m>) -> Vec<Template<'m>> {
     let mut all = Vec::new();
     let system = |agent: Option<&Text>| agent.and_then(|id| manifest.agent(&id.value)).and_then(|agent| agent.system);
     let of = |stand, position| move |text| Template { text, stand, position };

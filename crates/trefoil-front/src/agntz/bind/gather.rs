@@ -1,0 +1,185 @@
+//! Which documents entries reach: each is read once, and all references between them are followed before any is bound. Works
+//! off a list instead of recursing, because a folder may be one long chain.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
+
+use trefoil_ir::FlowId;
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Location, Span};
+
+use super::agent::MAX_DEPTH;
+use super::index;
+use crate::agntz::evidence;
+use crate::agntz::ids::AgentRef;
+use crate::agntz::manifest::{self, Agent, Kind, Place, Target};
+use crate::agntz::signature::Link;
+use crate::depths::Depths;
+use crate::project::Project;
+use crate::read::{Findings, Reader};
+
+/// The documents that entries reach.
+pub struct Gathered<'p> {
+    /// Each as it was read.
+    pub documents: BTreeMap<usize, Opened<'p>>,
+    /// Those that a document calls come before it.
+    pub order: Vec<usize>,
+    /// References that close a ring, by their document and place, each with the way around.
+    pub rings: HashMap<(usize, Span), Vec<Link>>,
+    /// How many flows they all take.
+    pub flows: u32,
+}
+
+/// A document that was read.
+pub struct Opened<'p> {
+    /// What it says; none: it is no agent (reported).
+    pub agent: Option<Arc<Agent<'p>>>,
+    /// What reading found.
+    pub findings: RefCell<Findings>,
+    /// The flows of its agents, in the order in which they are written.
+    pub flows: VecDeque<FlowId>,
+    /// How many agents call it, one above the other.
+    pub depths: Depths,
+    /// Whom it calls, and how many agents in the file are around that call.
+    calls: Vec<(usize, usize)>,
+    /// Not all that it calls is done.
+    open: bool,
+}
+
+/// What is to be looked at next.
+enum Next<'p> {
+    /// A document.
+    Document(usize),
+    /// An agent, so many agents inside of its document.
+    Agent(Arc<Agent<'p>>, usize),
+    /// A reference, so many agents inside.
+    Reference(&'p Text, usize),
+    /// All that the innermost open document calls is done.
+    Done,
+}
+
+/// Reads what entries reach.
+pub fn gather<'p>(project: &'p Project, entries: &[usize], findings: &Findings) -> Gathered<'p> {
+    let mut gathered = Gathered { documents: BTreeMap::new(), order: Vec::new(), rings: HashMap::default(), flows: 0 };
+    let mut open: Vec<Link> = Vec::new();
+    let mut next: Vec<Next<'p>> = entries.iter().rev().map(|entry| Next::Document(*entry)).collect();
+    while let Some(at) = next.pop() {
+        match at {
+            Next::Document(document) => gathered.document(project, document, findings, &mut open, &mut next),
+            Next::Agent(agent, inside) => gathered.agent(&agent, inside, &open, &mut next),
+            Next::Reference(text, inside) => gathered.reference(project, (text, inside), &mut open, &mut next),
+            Next::Done => gathered.done(open.pop()),
+        }
+    }
+    gathered.measure(entries);
+    gathered
+}
+
+impl<'p> Gathered<'p> {
+    fn document(
+        &mut self,
+        project: &'p Project,
+        document: usize,
+        findings: &Findings,
+        open: &mut Vec<Link>,
+        next: &mut Vec<Next<'p>>,
+    ) {
+        let Some(found) = project.documents.get(document).filter(|_| !self.documents.contains_key(&document)) else {
+            return;
+        };
+        let findings = RefCell::new(findings.apart());
+        let agent = root(&Reader::of(project, found, &findings), &found.root).map(Arc::new);
+        let id = agent.as_ref().map(|a| a.name()).unwrap_or_default();
+        open.push(Link { document, id: id.into(), leaves: None });
+        next.push(Next::Done);
+        next.extend(agent.clone().map(|agent| Next::Agent(agent, 0)));
+        let opened = Opened {
+            agent,
+            findings,
+            flows: VecDeque::new(),
+            depths: Depths::default(),
+            calls: Vec::new(),
+            open: true,
+        };
+        self.documents.insert(document, opened);
+    }
+
+    fn agent(&mut self, agent: &Agent<'p>, inside: usize, open: &[Link], next: &mut Vec<Next<'p>>) {
+        if let Some(opened) = open.last().and_then(|link| self.documents.get_mut(&link.document)) {
+            opened.flows.push_back(FlowId(self.flows));
+            self.flows += 1;
+        }
+        let (Kind::Sequential(pipeline) | Kind::Parallel(pipeline)) = &agent.kind else { return };
+        let targets = pipeline.steps.iter().rev().filter_map(|step| match &step.target {
+            Target::Ref(text) => Some(Next::Reference(text, inside)),
+            Target::Inline(agent) => Some(Next::Agent(agent.clone(), inside + 1)),
+            Target::Nobody => None,
+        });
+        next.extend(targets);
+    }
+
+    fn reference(
+        &mut self,
+        project: &Project,
+        (text, inside): (&'p Text, usize),
+        open: &mut [Link],
+        next: &mut Vec<Next<'p>>,
+    ) {
+        let Some(from) = open.last().map(|link| link.document) else { return };
+        let (Ok(reference), Some(found)) = (AgentRef::parse(&text.value), project.documents.get(from)) else { return };
+        let Some((to, _)) = index::find(project, &found.path, reference.id).first().copied() else { return };
+        let unfinished = self.documents.get(&to).is_some_and(|opened| opened.open);
+        if let Some(start) = unfinished.then(|| open.iter().position(|link| link.document == to)).flatten() {
+            self.rings.insert((from, text.span), open.get(start..).unwrap_or_default().to_vec());
+            return;
+        }
+        if let Some(opened) = self.documents.get_mut(&from) {
+            opened.calls.push((to, inside));
+        }
+        if let Some(link) = open.last_mut() {
+            link.leaves = Some(Location::new(found.file, text.span));
+        }
+        next.push(Next::Document(to));
+    }
+
+    fn done(&mut self, link: Option<Link>) {
+        let Some(document) = link.map(|link| link.document) else { return };
+        self.order.push(document);
+        if let Some(opened) = self.documents.get_mut(&document) {
+            opened.open = false;
+        }
+    }
+
+    /// How deep each document is called. Callers come first here, so that every way to a document is known.
+    fn measure(&mut self, entries: &[usize]) {
+        for entry in entries {
+            if let Some(opened) = self.documents.get_mut(entry) {
+                opened.depths = Depths::ENTRY;
+            }
+        }
+        for document in self.order.iter().rev() {
+            let Some(opened) = self.documents.get(document) else { continue };
+            let (depths, calls) = (opened.depths, opened.calls.clone());
+            for (to, inside) in calls {
+                if let Some(callee) = self.documents.get_mut(&to) {
+                    callee.depths = callee.depths.and(depths.below(MAX_DEPTH.saturating_sub(inside)).down(inside + 1));
+                }
+            }
+        }
+    }
+}
+
+fn root<'p>(reader: &Reader<'_>, root: &'p Node) -> Option<Agent<'p>> {
+    if let Some(what) = evidence::companion(root) {
+        reader.error("not-an-agent", first_key(root), format!("this is {what}"));
+        return None;
+    }
+    manifest::agent(reader, root, Place::File)
+}
+
+/// Where to point for a finding about a whole file.
+fn first_key(root: &Node) -> Span {
+    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
+}

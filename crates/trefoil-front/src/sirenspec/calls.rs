@@ -1,0 +1,166 @@
+//! Which files call which: each is read once, and all references between them are followed before any is bound. Works off a
+//! list instead of recursing.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
+
+use trefoil_syntax::Diagnostic;
+
+use super::manifest::{self, CallNode, Manifest, NodeKind};
+use super::references::References;
+use crate::depths::Depths;
+use crate::{Findings, Project, Reader};
+
+/// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it is paid for in stack.
+const DEEPEST: u32 = 64;
+
+/// The files that entries lead to.
+pub struct Calls<'p> {
+    /// Each by its document.
+    pub files: HashMap<usize, File<'p>>,
+    /// Documents, those that one calls before it.
+    pub callees_first: Vec<usize>,
+    /// What reading found, and what is wrong with references.
+    pub found: Findings,
+}
+
+/// A file that was read.
+pub struct File<'p> {
+    /// Its number in the order of finding.
+    pub number: usize,
+    /// What it says; none: it is no mapping (reported).
+    pub manifest: Option<Arc<Manifest<'p>>>,
+    /// What its nodes call, by node; none: nothing, or nothing that can be called (reported).
+    pub calls: Vec<Option<Called>>,
+    depths: Depths,
+    open: bool,
+}
+
+/// What a node calls.
+pub struct Called {
+    /// Which document.
+    pub document: usize,
+    /// The names of what it gives, sorted.
+    pub given: Vec<Arc<str>>,
+}
+
+enum Next {
+    File(usize),
+    /// All that the innermost open file calls is done.
+    Done,
+}
+
+impl<'p> Calls<'p> {
+    /// Reads what entries lead to.
+    pub fn gather(project: &'p Project, references: &References<'p>, entries: &[usize], found: Findings) -> Self {
+        let mut calls = Self { files: HashMap::default(), callees_first: Vec::new(), found };
+        let mut open: Vec<usize> = Vec::new();
+        let mut next: Vec<Next> = entries.iter().rev().map(|entry| Next::File(*entry)).collect();
+        while let Some(at) = next.pop() {
+            match at {
+                Next::File(document) if !calls.files.contains_key(&document) => {
+                    open.push(document);
+                    next.push(Next::Done);
+                    calls.read(project, references, document, &open);
+                    let called = calls.files.get(&document).into_iter().flat_map(|file| file.calls.iter().flatten());
+                    let called: Vec<usize> = called.map(|call| call.document).collect();
+                    next.extend(called.into_iter().rev().map(Next::File));
+                }
+                Next::File(_) => {}
+                Next::Done => calls.done(open.pop()),
+            }
+        }
+        calls.measure(project, entries);
+        calls
+    }
+
+    fn done(&mut self, document: Option<usize>) {
+        self.callees_first.extend(document);
+        if let Some(file) = document.and_then(|document| self.files.get_mut(&document)) {
+            file.open = false;
+        }
+    }
+
+    /// Reads a file, and finds what its nodes call. Who calls a file that is `open` closes a ring.
+    fn read(&mut self, project: &'p Project, references: &References<'p>, document: usize, open: &[usize]) {
+        let Some(found) = project.documents.get(document) else { return };
+        let findings = RefCell::new(self.found.apart());
+        let reader = Reader::of(project, found, &findings);
+        let manifest = manifest::read(&reader, &found.root).map(Arc::new);
+        let file =
+            File { number: self.files.len(), manifest, calls: Vec::new(), depths: Depths::default(), open: true };
+        let nodes = file.manifest.clone();
+        self.files.insert(document, file);
+        let calls = nodes.iter().flat_map(|manifest| &manifest.nodes).map(|node| match &node.kind {
+            NodeKind::Call(call) => self.call(project, references, &reader, (document, call), open),
+            _ => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        if let Some(file) = self.files.get_mut(&document) {
+            file.calls = calls;
+        }
+        self.found.absorb(findings.into_inner());
+    }
+
+    fn call(
+        &self,
+        project: &Project,
+        references: &References<'_>,
+        reader: &Reader<'_>,
+        (document, call): (usize, &CallNode<'_>),
+        open: &[usize],
+    ) -> Option<Called> {
+        let reference = call.reference?;
+        let at = references.find(reader, document, reference)?;
+        if self.files.get(&at).is_some_and(|file| file.open) {
+            let ring = open.iter().skip_while(|d| **d != at).chain([&at]).filter_map(|d| project.documents.get(*d));
+            let ring: Vec<String> = ring.map(|d| format!("`{}`", d.path)).collect();
+            let message = format!("workflows call each other in a circle: {}", ring.join(" -> "));
+            let d = Diagnostic::error("reference-cycle", reader.at(reference.span), message);
+            reader.report(d.help("a workflow cannot contain itself"));
+            return None;
+        }
+        let mut given: Vec<Arc<str>> = call.inputs.iter().map(|e| e.key.value.clone()).collect();
+        given.sort_unstable();
+        Some(Called { document: at, given })
+    }
+
+    /// How deep each file is called. Callers come first here, so that every way to a file is known. What is too deep is not
+    /// called, which also keeps the types of what is returned small.
+    fn measure(&mut self, project: &Project, entries: &[usize]) {
+        for entry in entries {
+            if let Some(file) = self.files.get_mut(entry) {
+                file.depths = Depths::ENTRY;
+            }
+        }
+        for document in self.callees_first.iter().rev() {
+            let (Some(file), Some(found)) = (self.files.get_mut(document), project.documents.get(*document)) else {
+                continue;
+            };
+            let depths = file.depths;
+            let nodes = file.manifest.iter().flat_map(|manifest| &manifest.nodes);
+            let mut deeper = Vec::new();
+            let findings = RefCell::new(self.found.apart());
+            let reader = Reader::of(project, found, &findings);
+            for (node, called) in nodes.zip(&mut file.calls) {
+                let (NodeKind::Call(call), Some(to)) = (&node.kind, called.as_ref()) else { continue };
+                let deepest = call.max_depth.min(DEEPEST);
+                deeper.push((to.document, depths.below(deepest as usize).down(1)));
+                if depths.deepest() < deepest as usize {
+                    continue;
+                }
+                let message =
+                    format!("node `{}` nests workflows deeper than its `max_depth` of {deepest}", node.id.value);
+                reader.error("out-of-range", call.reference.map_or(node.id.span, |text| text.span), message);
+                *called = None;
+            }
+            self.found.absorb(findings.into_inner());
+            for (callee, depths) in deeper {
+                if let Some(file) = self.files.get_mut(&callee) {
+                    file.depths = file.depths.and(depths);
+                }
+            }
+        }
+    }
+}
