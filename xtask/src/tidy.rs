@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-shell", &[]),
     ("trefoil-ir", &["syntax", "template"]),
     ("trefoil-front", &["syntax", "template", "shell", "ir"]),
+    ("trefoil-lint", &["syntax", "template", "ir", "front"]),
     ("trefoil-check", &["syntax", "template", "shell", "ir"]),
     ("trefoil-machine", &["syntax", "template", "ir"]),
     ("trefoil-runtime", &["syntax", "template", "ir", "machine"]),
@@ -27,6 +28,7 @@ const PURE: &[&str] = &[
     "trefoil-shell",
     "trefoil-ir",
     "trefoil-front",
+    "trefoil-lint",
     "trefoil-check",
     "trefoil-machine",
 ];

@@ -7,9 +7,9 @@ use trefoil_ir::{Facts, FlowId, Program};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, FileId, Severity};
 
+use crate::Units;
 use crate::project::Lowered;
 use crate::read::Findings;
-use crate::{Units, lint};
 
 /// Documents of one dialect, compiled together.
 pub struct Compiled<'p> {
@@ -42,11 +42,6 @@ pub struct Linked {
 }
 
 impl Compiled<'_> {
-    /// The program with all that was found in its units.
-    pub fn checked(self) -> Linked {
-        let found = lint(&self);
-        self.link(found)
-    }
     /// The program with what else was found in its units.
     pub fn link(self, lint: Vec<Diagnostic>) -> Linked {
         let Self { mut program, entries, env_files, found, aside, .. } = self;

@@ -9,7 +9,6 @@ pub mod build;
 pub mod compiled;
 mod depths;
 pub mod learn;
-pub mod lint;
 pub mod mend;
 pub mod names;
 pub mod project;
@@ -18,6 +17,7 @@ pub mod read;
 pub mod requests;
 pub mod rules;
 pub mod schema;
+pub mod source;
 pub mod types;
 
 pub mod aegis;
@@ -27,13 +27,14 @@ pub mod sirenspec;
 use std::collections::BTreeSet;
 
 use trefoil_ir::Detail;
-use trefoil_syntax::{Diagnostic, Location, Span, yaml::Node};
+use trefoil_syntax::{Location, Span, yaml::Node};
 use trefoil_template::Policy;
 
 pub use build::Builder;
 pub use compiled::{Compiled, Linked};
 pub use project::{Document, Lowered, Need, NeedKind, Project};
 pub use read::{Fields, Findings, Reader};
+pub use source::Source;
 
 /// A dialect's front end.
 pub trait FrontEnd: Sync {
@@ -70,20 +71,8 @@ pub trait FrontEnd: Sync {
     }
     /// Reads, binds and lowers documents as the entries of one program, with all that they lead to in the project.
     /// `detail` says which facts anybody asks for. Finds no mistakes beyond those of reading and binding: that is what
-    /// [`lint`] is for.
+    /// `trefoil-lint` is for.
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p>;
-    /// One document as the entry of a program. All findings go to `findings`; a program comes back only when none of them
-    /// is an error.
-    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-        let linked = self.compile(project, &[document], findings.facts.detail()).checked();
-        let lowered = linked.sound();
-        if lowered.is_none() {
-            findings.draft = linked.program;
-        }
-        findings.diagnostics.extend(linked.found);
-        findings.facts.merge(linked.facts);
-        lowered
-    }
 }
 
 /// The texts under keys of these names, wherever they stand.
@@ -120,15 +109,6 @@ pub enum Units<'p> {
     Aegis(aegis::Units<'p>),
     /// Workflows.
     Sirenspec(sirenspec::Units<'p>),
-}
-
-/// The mistakes in units that could be read.
-pub fn lint(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
-    match &compiled.units {
-        Units::Agntz(units) => agntz::find_mistakes(units),
-        Units::Aegis(units) => aegis::find_mistakes(units),
-        Units::Sirenspec(units) => sirenspec::find_mistakes(units),
-    }
 }
 
 /// Every front end. A new dialect is one folder, one line here and one in [`Units`].

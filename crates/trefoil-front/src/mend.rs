@@ -3,6 +3,7 @@
 //! A change replaces the bytes of one name and nothing else; where those cannot be told (an escape in the middle of a
 //! name), there is none.
 
+use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, Location};
@@ -77,4 +78,18 @@ pub fn apart(text: &str, at: usize, length: usize) -> bool {
 /// The quotes for a text inside of a scalar of this style: those that need no escape there.
 pub fn quote(style: Style) -> char {
     if style == Style::Single { '"' } else { '\'' }
+}
+
+/// How many names a message lists.
+const MOST_LISTED: usize = 12;
+
+/// Names in backticks with commas, the first dozen.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut seen = HashSet::default();
+    let mut names = names.into_iter().filter(|n| seen.insert(*n));
+    let mut list = names.by_ref().take(MOST_LISTED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    if names.next().is_some() {
+        list.push_str(", ...");
+    }
+    list
 }

@@ -2,19 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 
 use trefoil_ir::schema::pattern_weight;
 use trefoil_ir::{Detail, Facts, Program};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, Span, suggest};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value};
 
-use crate::lint::swallowed;
 use crate::mend::respelt;
 use crate::project::{Document, Project};
+use crate::source::Source;
 
 /// Unknown keys of one mapping that are reported one by one.
 const UNKNOWN_KEYS: usize = 500;
@@ -29,6 +29,8 @@ pub struct Findings {
     /// The program as far as it could be put together, where mistakes keep it from being one: to look for further mistakes
     /// in, never to run.
     pub draft: Option<Program>,
+    /// Blocks of text with lines that begin like keys.
+    pub blocks: Vec<Block>,
     /// Bytes of the patterns in schemas that were compiled to be judged.
     pub(crate) patterns: usize,
 }
@@ -47,30 +49,62 @@ impl Findings {
     pub fn absorb(&mut self, part: Self) {
         self.diagnostics.extend(part.diagnostics.iter().cloned());
         self.facts.merge(part.facts);
+        self.blocks.extend(part.blocks);
     }
+}
+
+/// A block of text with lines that begin like keys of the mapping that it is in, or of the one around that.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// Its file.
+    pub file: FileId,
+    /// The key that it is the value of.
+    pub key: Text,
+    /// The text.
+    pub text: Text,
+    /// Those lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line of such a block.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Where the key begins in the text.
+    pub at: usize,
+    /// The key, which the mapping knows and does not have.
+    pub key: &'static str,
+    /// It is one of the mapping around it.
+    pub outer: bool,
+    /// The mapping around has it soon after the block.
+    pub follows: bool,
 }
 
 /// One file being read: where its findings go.
 pub struct Reader<'d> {
-    /// The file.
-    pub file: FileId,
-    text: Option<&'d str>,
+    source: Source<'d>,
     findings: &'d RefCell<Findings>,
+}
+
+impl<'d> Deref for Reader<'d> {
+    type Target = Source<'d>;
+    fn deref(&self) -> &Source<'d> {
+        &self.source
+    }
 }
 
 impl<'d> Reader<'d> {
     /// A reader of one file.
     pub fn new(file: FileId, findings: &'d RefCell<Findings>) -> Self {
-        Self { file, text: None, findings }
+        Self { source: Source::new(file, None), findings }
     }
     /// A reader of a document of a project, with its text.
     pub fn of(project: &'d Project, document: &Document, findings: &'d RefCell<Findings>) -> Self {
-        Self::new(document.file, findings).with_text(project.files.get(document.file).map(|f| &**f.text()))
+        Self { source: Source::of(project, document), findings }
     }
     /// The same with the file's text, from which layout can be told.
     #[must_use]
     pub fn with_text(self, text: Option<&'d str>) -> Self {
-        Self { text, ..self }
+        Self { source: Source::new(self.file, text), ..self }
     }
     /// Books the room that a pattern takes when it is compiled: about how many bytes, none if it does not compile. An error: all
     /// of this reader's together take more than those of a program may; whether this is the first that does.
@@ -84,43 +118,6 @@ impl<'d> Reader<'d> {
         findings.patterns = before.saturating_add(weight.unwrap_or(PATTERN_BYTES));
         if findings.patterns > PATTERNS_BYTES { Err(true) } else { Ok(weight) }
     }
-    /// The blanks before a place, when nothing else stands before it on its line and the text is known.
-    pub fn indent(&self, span: Span) -> Option<&'d str> {
-        let before = self.text?.get(..span.start as usize)?;
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        line.bytes().all(|b| b == b' ').then_some(line)
-    }
-    /// Whether a place stands in a scalar with double quotes, as far as its line tells.
-    pub fn is_in_double_quotes(&self, span: Span) -> bool {
-        let before = self.text.and_then(|t| t.get(..span.start as usize));
-        let line = before.and_then(|t| t.rsplit('\n').next()).unwrap_or_default();
-        let value = line.find(": ").and_then(|at| line.get(at + 2..)).unwrap_or(line).trim_start();
-        value.trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
-    }
-    /// Whether a colon stands at the end of a place.
-    pub fn colon_after(&self, span: Span) -> bool {
-        self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
-    }
-    /// Whether a declared name stands in the file once more than where it is declared, and more often than what was taken
-    /// for a slip of it: of one against one nobody knows which is the slip. One that does not stand in it at all is declared
-    /// elsewhere.
-    pub fn confirms(&self, name: &str, slip: &str) -> bool {
-        let Some(text) = self.text else { return true };
-        let count = |word: &str| {
-            let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-            let whole = |at: &usize| {
-                let (before, rest) = text.split_at_checked(*at).unwrap_or_default();
-                !before.ends_with(part) && !rest.get(word.len()..).is_some_and(|t| t.starts_with(part))
-            };
-            text.match_indices(word).map(|(at, _)| at).filter(whole).count()
-        };
-        let times = count(name);
-        times == 0 || times > 1 && (slip.is_empty() || times > count(slip))
-    }
-    /// A span of this file.
-    pub fn at(&self, span: Span) -> Location {
-        Location::new(self.file, span)
-    }
     /// Reports.
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
@@ -133,11 +130,13 @@ impl<'d> Reader<'d> {
     pub fn at_most_warnings(&self, read: impl FnOnce(&Reader<'_>)) {
         let findings = RefCell::new(self.findings.borrow().apart());
         read(&Reader { findings: &findings, ..*self });
-        let Findings { diagnostics, facts, .. } = findings.into_inner();
+        let Findings { diagnostics, facts, blocks, .. } = findings.into_inner();
         for d in diagnostics.into_sorted() {
             self.report(Diagnostic { severity: d.severity.min(Severity::Warning), ..d });
         }
-        self.findings.borrow_mut().facts.merge(facts);
+        let mut findings = self.findings.borrow_mut();
+        findings.facts.merge(facts);
+        findings.blocks.extend(blocks);
     }
     /// Whether anybody asks for facts.
     pub fn wants_facts(&self) -> bool {
@@ -490,8 +489,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
         self.without_value();
-        let keys = swallowed::Keys { known: &self.known, around: self.around };
-        self.reader.report_all(swallowed::keys(self.reader.file, self.reader.text, self.mapping, &keys));
+        self.mapping.entries.iter().for_each(|entry| self.note_block(entry));
         let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
         let unknown: Vec<&Entry> = unknown.collect();
         if unknown.is_empty() {
@@ -538,6 +536,31 @@ impl<'n, 'd> Fields<'n, 'd> {
 }
 
 impl Fields<'_, '_> {
+    /// Notes the lines of a block of text that begin like keys that are not there.
+    fn note_block(&self, entry: &Entry) {
+        let Some(text) = entry.value.string().filter(|t| t.style == Style::Literal) else { return };
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in text.value.split_inclusive('\n') {
+            let at = start + (line.len() - line.trim_start().len());
+            start += line.len();
+            let Some((word, _)) = line.trim().split_once(':') else { continue };
+            let absent = |key: &&&'static str| **key == word && self.mapping.get(word).is_none();
+            let Some(key) = self.known.iter().chain(self.around).find(absent) else { continue };
+            let outer = self.around.contains(key);
+            lines.push(Line { at, key, outer, follows: outer && self.follows(entry.value.span, key) });
+        }
+        if !lines.is_empty() {
+            let block = Block { file: self.reader.file, key: entry.key.clone(), text: text.clone(), lines };
+            self.reader.findings.borrow_mut().blocks.push(block);
+        }
+    }
+    /// Whether a key of this name stands on one of the lines behind a value.
+    fn follows(&self, value: Span, key: &str) -> bool {
+        let behind = self.reader.text.and_then(|t| t.get(value.end as usize..)).unwrap_or_default();
+        let mut lines = behind.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(8);
+        lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
+    }
     /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
     fn without_value(&self) {
         let known =

@@ -48,7 +48,7 @@ fn lower(text: &str) -> usize {
     let Detection::One(front) = detect(&root) else { panic!("one dialect") };
     project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
     let mut found = Findings::default();
-    let lowered = front.lower(&project, 0, &mut found);
+    let lowered = trefoil_lint::lower(front, &project, 0, &mut found);
     assert!(lowered.is_some(), "{:?}", found.diagnostics.iter().next());
     lowered.map_or(0, |l| l.program.steps.len())
 }

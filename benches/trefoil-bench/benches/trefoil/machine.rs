@@ -86,7 +86,7 @@ fn program(text: &str) -> Arc<Program> {
     let Detection::One(front) = detect(&root) else { panic!("one dialect") };
     project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
     let mut found = Findings::default();
-    let lowered = front.lower(&project, 0, &mut found).unwrap_or_else(|| panic!("{found:?}"));
+    let lowered = trefoil_lint::lower(front, &project, 0, &mut found).unwrap_or_else(|| panic!("{found:?}"));
     Arc::new(lowered.program)
 }
 

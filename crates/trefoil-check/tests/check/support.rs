@@ -46,7 +46,7 @@ impl Folder {
         let Some(at) = self.project.documents.iter().position(|d| d.path == name) else { return self.parsing.clone() };
         let document = &self.project.documents[at];
         let mut found = Findings::with_facts(Detail::Names);
-        let lowered = document.front.lower(&self.project, at, &mut found);
+        let lowered = trefoil_lint::lower(document.front, &self.project, at, &mut found);
         let mut all = self.parsing.clone();
         all.extend(trefoil_check::check_tree(&document.root, document.file));
         let said = found.diagnostics.into_sorted();

@@ -3,16 +3,15 @@
 //! `manifest/` is what a file says, `names/` what its texts can name, `texts` those texts bound, `lint/` the mistakes in all
 //! of that, and `lower/` what it means as flows and steps; `program` leads a document through them.
 
-mod callees;
-mod directory;
+pub mod callees;
+pub mod directory;
 mod evidence;
-mod lint;
 mod lower;
-mod manifest;
-mod names;
+pub mod manifest;
+pub mod names;
 mod program;
-mod shell;
-mod texts;
+pub mod shell;
+pub mod texts;
 
 use std::collections::BTreeSet;
 
@@ -20,8 +19,8 @@ use trefoil_ir::Detail;
 use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
-pub use lint::check as find_mistakes;
-pub use program::Units;
+pub use lower::CallSite;
+pub use program::{Content, Unit, Units};
 
 use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
 

@@ -40,9 +40,23 @@ pub struct Unit {
 /// What a unit is.
 pub enum Content {
     /// An agent.
-    Agent { agent: Arc<manifest::agent::Agent>, names: AgentNames, texts: Texts },
+    Agent {
+        /// As written.
+        agent: Arc<manifest::agent::Agent>,
+        /// What its prompt can name.
+        names: AgentNames,
+        /// Its texts.
+        texts: Texts,
+    },
     /// A workflow.
-    Workflow { workflow: Arc<manifest::workflow::Workflow>, names: Arc<WorkflowNames>, texts: Texts },
+    Workflow {
+        /// As written.
+        workflow: Arc<manifest::workflow::Workflow>,
+        /// What its texts can name.
+        names: Arc<WorkflowNames>,
+        /// Its texts.
+        texts: Texts,
+    },
 }
 
 /// What was made of documents.

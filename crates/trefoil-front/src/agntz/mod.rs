@@ -10,15 +10,14 @@
 //!
 //! Decisions A1 to A20 say what must happen; `docs/compat/agntz.md` says where that differs from the original system.
 
-mod bind;
+pub mod bind;
 mod evidence;
 mod ids;
-mod lint;
 mod lower;
-mod manifest;
-mod names;
-mod schema;
-mod signature;
+pub mod manifest;
+pub mod names;
+pub mod schema;
+pub mod signature;
 
 use std::collections::BTreeSet;
 
@@ -27,7 +26,7 @@ use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
 pub use bind::Units;
-pub use lint::check as find_mistakes;
+pub use lower::labels;
 
 use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
 

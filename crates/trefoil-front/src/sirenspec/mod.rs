@@ -6,10 +6,9 @@
 
 mod calls;
 mod evidence;
-mod lint;
 mod lower;
-mod manifest;
-mod names;
+pub mod manifest;
+pub mod names;
 mod references;
 mod session;
 
@@ -22,7 +21,6 @@ use trefoil_template::Policy;
 
 use references::stem;
 
-pub use lint::check as find_mistakes;
 pub use session::Units;
 
 use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, NeedKind, Project};

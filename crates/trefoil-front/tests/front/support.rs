@@ -45,7 +45,7 @@ impl Folder {
         }
         change(&mut project);
         let usable = !found.diagnostics.has_errors() && !project.documents.is_empty();
-        let lowered = if usable { front.lower(&project, entry, &mut found) } else { None };
+        let lowered = if usable { trefoil_lint::lower(front, &project, entry, &mut found) } else { None };
         if let Some(lowered) = &lowered {
             assert_eq!(trefoil_ir::validate::validate(&lowered.program), Vec::<String>::new());
         }

@@ -373,7 +373,7 @@ impl Folder {
         }
         let mut made = Made { facts: Facts::of(self.facts), ..Made::default() };
         for (front, entries) in by_dialect.into_values() {
-            let linked = front.compile(&self.project, &entries, self.facts).checked();
+            let linked = trefoil_lint::linked(front.compile(&self.project, &entries, self.facts));
             made.findings.extend(linked.found);
             made.facts.merge(linked.facts);
             let entries = linked.entries.into_iter();

@@ -107,7 +107,7 @@ impl Folder {
     pub(crate) fn lower(&self, document: usize) -> (Option<Lowered>, Diagnostics) {
         let mut found = Findings::default();
         let front = self.project.documents.get(document).map(|d| d.front);
-        let lowered = front.and_then(|front| front.lower(&self.project, document, &mut found));
+        let lowered = front.and_then(|front| trefoil_lint::lower(front, &self.project, document, &mut found));
         (lowered, found.diagnostics)
     }
 }

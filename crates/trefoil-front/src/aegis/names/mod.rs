@@ -1,6 +1,6 @@
 //! What texts of AEGIS can name: those of a workflow (decisions E6, E7, C9) and those of an agent's prompt.
 //!
-//! The grammar of names is here and nowhere else. [`WorkflowNames`] and [`PromptNames`] are data; a [`Place`] in them gives
+//! The grammar of names is here and nowhere else. [`WorkflowNames`] and [`PromptNames`] are data; a [`Place`](crate::names::Place) in them gives
 //! the tree of names of a text. Nothing here reports.
 
 mod agent;

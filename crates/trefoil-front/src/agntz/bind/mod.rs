@@ -29,6 +29,9 @@ use crate::read::{Findings, Reader};
 use gather::Gathered;
 pub use index::id_of;
 
+/// What to do without a secret store.
+pub const NO_SECRETS: &str = "there is no secret store: put the value into an environment variable and read `env.NAME`";
+
 /// The agents that entries reach, by document.
 pub struct Units<'p> {
     /// The project.

@@ -7,10 +7,9 @@ use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use super::{Units, index};
 use crate::agntz::ids::AgentRef;
-use crate::agntz::lint::unresolved::list;
 use crate::agntz::signature::{Link, Signature};
 use crate::learn;
-use crate::mend::rewritten;
+use crate::mend::{listed, rewritten};
 use crate::read::Reader;
 
 impl Units<'_> {
@@ -82,7 +81,7 @@ impl Units<'_> {
                 rewritten(d, Some(place), near.name, near.sure)
             }
             None if others.is_empty() => d.help("there is no other manifest in this folder"),
-            None => d.help(format!("there is {}", list(others))),
+            None => d.help(format!("there is {}", listed(others))),
         });
     }
 }

@@ -6,7 +6,7 @@ use trefoil_syntax::Location;
 use super::body::{Body, refused};
 use super::{Lowering, intake, llm, pipeline, tool};
 use crate::agntz::bind::BoundAgent;
-use crate::agntz::lint::unresolved::NO_SECRETS;
+use crate::agntz::bind::NO_SECRETS;
 use crate::agntz::manifest::Kind;
 use crate::build::plain;
 

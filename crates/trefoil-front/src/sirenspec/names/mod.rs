@@ -1,5 +1,5 @@
 //! The names of a workflow as data: what there is ([`known`]), in which order nodes run ([`links`]), what a text sees from
-//! where it stands ([`place`], [`roots`], [`tree`]), and every text bound there ([`binding`]).
+//! where it stands ([`place`], `roots`, [`tree`]), and every text bound there ([`binding`]).
 //!
 //! Reports nothing. What is wrong is for the rules of `lint` to find in what is here.
 

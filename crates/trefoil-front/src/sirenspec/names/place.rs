@@ -132,6 +132,7 @@ pub fn missing(segment: usize) -> Source {
     Source::Missing(Missing::Key(segment as u16))
 }
 
+/// The type of what was spent so far.
 pub fn spent_type() -> Value {
     types::object(SPENT.into_iter().zip([integer_type(), ir::any()]).map(|(name, of)| (name.into(), of)))
 }

@@ -28,7 +28,7 @@ pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry:
         assert!(parsed.diagnostics.is_empty(), "{name} is YAML");
         project.documents.push(Document { file: id, path: (*name).to_owned(), root: parsed.root.unwrap(), front });
     }
-    front.lower(&project, entry, &mut found);
+    trefoil_lint::lower(front, &project, entry, &mut found);
     Learned { files: project.files, facts: found.facts, diagnostics: found.diagnostics }
 }
 

@@ -38,7 +38,7 @@ fn every_example_is_clean() {
             assert!(project.document(&project::resolve_path(&document.path, &need.path)).is_some(), "{}", need.path);
         }
         let mut found = Findings::default();
-        let lowered = SirenSpec.lower(&project, at, &mut found);
+        let lowered = trefoil_lint::lower(&SirenSpec, &project, at, &mut found);
         diagnostics.extend(found.diagnostics.iter().cloned());
         assert!(lowered.is_some(), "{}", document.path);
     }

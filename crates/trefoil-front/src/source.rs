@@ -1,0 +1,62 @@
+//! A file and its text: places in it, and what its layout tells.
+
+use trefoil_syntax::{FileId, Location, Span};
+
+use crate::project::{Document, Project};
+
+/// A file.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'d> {
+    /// Which one.
+    pub file: FileId,
+    /// Its text, where that is known.
+    pub text: Option<&'d str>,
+}
+
+impl<'d> Source<'d> {
+    /// This file.
+    pub fn new(file: FileId, text: Option<&'d str>) -> Self {
+        Self { file, text }
+    }
+    /// The file of a document.
+    pub fn of(project: &'d Project, document: &Document) -> Self {
+        Self::new(document.file, project.files.get(document.file).map(|f| &**f.text()))
+    }
+    /// The blanks before a place, when nothing else stands before it on its line and the text is known.
+    pub fn indent(&self, span: Span) -> Option<&'d str> {
+        let before = self.text?.get(..span.start as usize)?;
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        line.bytes().all(|b| b == b' ').then_some(line)
+    }
+    /// Whether a place stands in a scalar with double quotes, as far as its line tells.
+    pub fn is_in_double_quotes(&self, span: Span) -> bool {
+        let before = self.text.and_then(|t| t.get(..span.start as usize));
+        let line = before.and_then(|t| t.rsplit('\n').next()).unwrap_or_default();
+        let value = line.find(": ").and_then(|at| line.get(at + 2..)).unwrap_or(line).trim_start();
+        value.trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
+    }
+    /// Whether a colon stands at the end of a place.
+    pub fn colon_after(&self, span: Span) -> bool {
+        self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
+    }
+    /// Whether a declared name stands in the file once more than where it is declared, and more often than what was taken
+    /// for a slip of it: of one against one nobody knows which is the slip. One that does not stand in it at all is declared
+    /// elsewhere.
+    pub fn confirms(&self, name: &str, slip: &str) -> bool {
+        let Some(text) = self.text else { return true };
+        let count = |word: &str| {
+            let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            let whole = |at: &usize| {
+                let (before, rest) = text.split_at_checked(*at).unwrap_or_default();
+                !before.ends_with(part) && !rest.get(word.len()..).is_some_and(|t| t.starts_with(part))
+            };
+            text.match_indices(word).map(|(at, _)| at).filter(whole).count()
+        };
+        let times = count(name);
+        times == 0 || times > 1 && (slip.is_empty() || times > count(slip))
+    }
+    /// A span of this file.
+    pub fn at(&self, span: Span) -> Location {
+        Location::new(self.file, span)
+    }
+}

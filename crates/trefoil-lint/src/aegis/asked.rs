@@ -1,0 +1,79 @@
+//! A reference that a finder of mistakes looks at, and how it words what it finds.
+
+use trefoil_syntax::suggest::{self, Near};
+use trefoil_syntax::{Diagnostic, Location};
+
+use super::unit::{Workflow, helped};
+use trefoil_front::aegis::names::{Moment, WorkflowNames};
+use trefoil_front::mend;
+use trefoil_front::names::Use;
+
+/// A reference that is looked at.
+pub struct Asked<'u, 'a, 'd> {
+    pub unit: &'u Workflow<'a, 'd>,
+    pub names: &'u WorkflowNames,
+    pub moment: Moment,
+    pub used: &'u Use,
+}
+
+impl Asked<'_, '_, '_> {
+    /// The name of a segment.
+    pub fn name(&self, segment: usize) -> &str {
+        self.used.reference.path.get(segment).map_or("", |s| &*s.name)
+    }
+
+    /// How many names the path has.
+    pub fn length(&self) -> usize {
+        self.used.reference.path.len()
+    }
+
+    /// Where a segment is.
+    pub fn place(&self, segment: usize) -> Option<Location> {
+        mend::segment(&self.used.reference, self.used.at, segment)
+    }
+
+    /// A warning about the whole path.
+    pub fn warning(&self, rule: &'static str, message: &str, help: &str) -> Diagnostic {
+        helped(Diagnostic::warning(rule, self.used.at, message), help)
+    }
+
+    /// A warning about a segment, with the name that was meant by it.
+    pub fn near(
+        &self,
+        rule: &'static str,
+        message: &str,
+        help: &str,
+        segment: usize,
+        near: Option<Near<'_>>,
+    ) -> Diagnostic {
+        let d = self.warning(rule, message, help);
+        match near {
+            Some(near) => mend::renamed(d, self.place(segment), near, true),
+            None => d,
+        }
+    }
+
+    /// A path with a word before a name that does not belong there; `meant` stands for both.
+    pub fn without(&self, word: usize, meant: &[&str]) -> Diagnostic {
+        let meant = meant.join(".");
+        let message = format!("nothing is called `{}.{}`", self.name(word), self.name(word + 1));
+        let d = self.warning("unresolved-name", &message, &format!("write `{meant}`"));
+        let place = mend::segments(&self.used.reference, self.used.at, word, word + 1);
+        mend::rewritten(d, place, &meant, false)
+    }
+}
+
+/// The name that was surely meant, where any other one could be there too: nothing but two letters swapped, or one left
+/// out, inside of a word.
+pub fn slip<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<Near<'c>> {
+    let letters = |text: &str| {
+        let mut all: Vec<char> = text.chars().collect();
+        all.sort_unstable();
+        all
+    };
+    let all: Vec<&str> = candidates.collect();
+    let near = suggest::near(word, all.iter().copied()).filter(|near| near.sure && near.name != word)?;
+    let swapped = letters(word) == letters(near.name);
+    let left_out = near.distance == 1 && word.len() < near.name.len() && !near.name.starts_with(word);
+    (word.len() >= 4 && (swapped || left_out)).then_some(near)
+}

@@ -1,0 +1,122 @@
+//! Commands, and keys that states write to the Blackboard.
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, suggest};
+
+use super::unit::{Found, Workflow};
+use trefoil_front::aegis::manifest::RESERVED;
+use trefoil_front::aegis::manifest::state::StateKind;
+use trefoil_front::aegis::manifest::states::system::{Action, FOREIGN, WHY_FOREIGN};
+use trefoil_front::aegis::names::Moment;
+use trefoil_front::aegis::shell::{Command, Script};
+use trefoil_front::mend::respelt;
+
+/// Words that examples of the original use as commands and that never were any.
+const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_success", "finalize_failure"];
+
+/// What System states do, with their indices.
+fn actions<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (usize, &'u Action)> {
+    unit.workflow.states.iter().enumerate().filter_map(|(index, state)| match &state.kind {
+        Some(StateKind::System(system)) => Some((index, system.action.as_ref()?)),
+        _ => None,
+    })
+}
+
+/// Commands that are none, and placeholders where a shell would read them as code.
+pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
+    for (index, action) in actions(unit) {
+        let Action::Command { command, .. } = action else { continue };
+        // One that is no template is reported as that.
+        if unit.texts.get(Moment::Entering(index), command).is_none_or(|text| text.as_template().is_none()) {
+            continue;
+        }
+        let word = command.value.trim();
+        if FOREIGN.contains(&word) {
+            let message = format!("`{word}` cannot be run: {WHY_FOREIGN}");
+            let d = Diagnostic::warning("refused", unit.file.at(command.span), message);
+            found.push(d.help("you can check and draw this file, but not run it"));
+        } else if let Command::Script(script) = Command::read(&command.value) {
+            found.extend(not_built_in(unit, command));
+            unsafe_parts(unit, command, &script, found);
+        }
+    }
+}
+
+/// A word that was meant as a built-in command.
+fn not_built_in(unit: &Workflow<'_, '_>, command: &Text) -> Option<Diagnostic> {
+    let word = command.value.trim();
+    let at = unit.file.at(command.span);
+    let message = format!("`{word}` is no built-in command: a shell will look for a program of that name");
+    let d = Diagnostic::warning("unknown-reference", at, message);
+    // A path names a file of one's own.
+    let near = suggest::near(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
+    let invented = || suggest::Near { name: "update_blackboard", distance: usize::MAX, sure: false };
+    if let Some(near) = near.or_else(|| (would_update(word) && !word.contains('/')).then(invented)) {
+        return Some(respelt(d.help(format!("did you mean `{}`?", near.name)), at, command, near));
+    }
+    let help = "write `update_blackboard` to change the Blackboard, or `echo` to do nothing";
+    NEVER_BUILT_IN.contains(&word).then(|| d.help(help))
+}
+
+/// Whether a command is one word for an update of the Blackboard, put together by somebody else: `blackboard.write`.
+fn would_update(word: &str) -> bool {
+    const VERBS: &[&str] = &["set", "update", "write", "put", "save", "store", "patch", "merge", "add", "append"];
+    const NOUNS: &[&str] = &["blackboard", "context"];
+    let parts = || word.split(['_', '-', '.', ':']);
+    parts().count() == 2 && parts().any(|p| VERBS.contains(&p)) && parts().any(|p| NOUNS.contains(&p))
+}
+
+fn unsafe_parts(unit: &Workflow<'_, '_>, command: &Text, script: &Script, found: &mut Found) {
+    let place = |range: &std::ops::Range<usize>| unit.file.at(command.source(range.start as u32..range.end as u32));
+    for mistake in &script.mistakes {
+        let d = Diagnostic::error("unsafe-placeholder", place(&mistake.range), mistake.message);
+        found.push(d.help("put the value into `env` under a name and write \"$NAME\" in the command"));
+    }
+    // Quotes within `${...}` and behind a `$` have rules of their own, which differ from shell to shell.
+    let own_rules = ["${", "$'"].iter().any(|sign| command.value.contains(sign));
+    if let Some(quote) = script.open.filter(|_| !own_rules) {
+        let at = unit.file.at(command.span);
+        let d = Diagnostic::warning("command-syntax", at, format!("a `{quote}` is never closed"));
+        let help = "the shell refuses the command; close it, or write `\\` before one that is meant as it is";
+        found.push(d.help(help));
+    }
+    if let Some(range) = &script.program_from_data {
+        let message = "which program runs is decided by data";
+        let d = Diagnostic::warning("command-from-data", place(range), message);
+        found.push(d.help("the value is taken as the name of one program, without arguments"));
+    }
+}
+
+/// Keys of `update_blackboard` that templates cannot read.
+pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
+    let updates = actions(unit).filter_map(|(_, action)| match action {
+        Action::Update(entries) => Some(entries),
+        Action::Command { .. } => None,
+    });
+    for (key, _) in updates.flatten() {
+        let at = unit.file.at(key.span);
+        let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
+        if let Some(bare) = bare.filter(|bare| !bare.is_empty()) {
+            let message = format!("this writes a key called `{}`, and no `{bare}`", key.value);
+            let d = Diagnostic::warning("invalid-name", at, message);
+            found.push(d.help(format!("write `{bare}`: keys of `env` are those of the Blackboard")));
+        }
+        let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
+        if taken || unit.names.index(&key.value).is_some() {
+            let what = if taken { "a name that templates have" } else { "the result of a state" };
+            let message = format!("`update_blackboard` cannot write `{}`: it is {what}", key.value);
+            found.push(Diagnostic::error("invalid-name", at, message).help("choose another key"));
+        }
+    }
+}
+
+/// Keys for the results of other workflows that templates cannot read.
+pub fn result_keys(unit: &Workflow<'_, '_>, found: &mut Found) {
+    for state in &unit.workflow.states {
+        let Some(StateKind::Subworkflow(sub)) = &state.kind else { continue };
+        let Some(key) = sub.result_key.as_ref().filter(|key| unit.names.index(&key.value).is_some()) else { continue };
+        let message = format!("templates read the state `{0}` by `{0}`, and never this key", key.value);
+        let d = Diagnostic::warning("invalid-name", unit.file.at(key.span), message);
+        found.push(d.help("choose another key"));
+    }
+}

@@ -1,0 +1,36 @@
+//! `reference-cycle`: a chain of calls that comes back would never end.
+
+use std::collections::BTreeMap;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::hash::HashMap;
+
+use trefoil_front::aegis::CallSite;
+
+/// The chains of calls that come back to where they began.
+pub fn cycles(calls: &[CallSite]) -> Vec<Diagnostic> {
+    let edges = calls.iter().map(|call| (call.from.0, call.to.0));
+    let graph = petgraph::graph::DiGraph::<(), ()>::from_edges(edges);
+    let rings = petgraph::algo::kosaraju_scc(&graph);
+    let of_node: HashMap<u32, usize> =
+        rings.iter().enumerate().flat_map(|(ring, all)| all.iter().map(move |n| (n.index() as u32, ring))).collect();
+    let mut inside: BTreeMap<usize, Vec<&CallSite>> = BTreeMap::new();
+    for call in calls {
+        if let (Some(from), Some(to)) = (of_node.get(&call.from.0), of_node.get(&call.to.0))
+            && from == to
+        {
+            inside.entry(*from).or_default().push(call);
+        }
+    }
+    inside.into_values().filter_map(|calls| ring(&calls)).collect()
+}
+
+fn ring(calls: &[&CallSite]) -> Option<Diagnostic> {
+    let (first, rest) = calls.split_first()?;
+    let message = format!("`{}` comes back to itself", first.name);
+    let mut d = Diagnostic::error("reference-cycle", first.at, message);
+    for call in rest {
+        d = d.label(call.at, format!("calls `{}`", call.name));
+    }
+    Some(d.help("a judge cannot be judged by itself, nor a workflow wait for itself"))
+}

@@ -1,0 +1,200 @@
+//! What a state gives to a callee that declares its input: a text that should be the JSON of an object, held against the
+//! schema as far as it is written out. What placeholders print nobody knows here.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Location, Span, suggest};
+use trefoil_template::{Object, Value};
+
+use super::unit::{Found, Workflow, helped};
+use trefoil_front::Source;
+use trefoil_front::aegis::manifest::Unit;
+use trefoil_front::aegis::manifest::schema::JsonSchema;
+use trefoil_front::aegis::names::ALWAYS;
+
+/// The inputs of every call.
+pub fn inputs(unit: &Workflow<'_, '_>, found: &mut Found) {
+    let file = unit.file;
+    for callee in unit.callees.iter().filter(|callee| !callee.judges) {
+        let name = &*callee.name.value;
+        let wraps = callee.unit == Unit::Workflow;
+        let declared = unit.directory.takes_object(callee.unit, name);
+        let taker = declared.as_ref().map(|(file, schema)| Taker { name, schema, file: *file, wraps });
+        match (taker, callee.input) {
+            (Some(taker), Some(input)) => check(file, input, &taker, found),
+            (Some(taker), None) if wraps => {
+                missing(file, callee.name.span, &taker, "the state has no `input`", &|_| false, found);
+            }
+            (Some(taker), None) => passed_on(unit, callee.name, &taker, found),
+            (None, Some(input)) if wraps && unit.directory.document(callee.unit, name).is_some() => {
+                broken(file, input, found);
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+/// Without an input template the agent is given what the workflow was started with, and that has only what it declares.
+fn passed_on(unit: &Workflow<'_, '_>, name: &Text, taker: &Taker<'_>, found: &mut Found) {
+    let start = &unit.names.input;
+    if start.is_complete() {
+        let given = |name: &str| ALWAYS.contains(&name) || start.declares(name);
+        let help = "without `input` an agent is given the start input, and `input_schema` does not declare it";
+        missing(unit.file, name.span, taker, help, &given, found);
+    }
+}
+
+/// Who takes the input.
+struct Taker<'a> {
+    pub name: &'a str,
+    pub schema: &'a JsonSchema,
+    /// The file of the schema.
+    pub file: trefoil_syntax::FileId,
+    /// A text that is no object comes as the `input` of one.
+    pub wraps: bool,
+}
+
+/// Stands for a placeholder: fits where a number may stand, and inside quotes.
+const PLACEHOLDER: &str = "9007199254740881";
+
+/// Looks at the text of an input.
+fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
+    let Some(probe) = probe(&text.value) else { return };
+    let probe = probe.trim();
+    if probe.is_empty() || probe.starts_with(PLACEHOLDER) {
+        return;
+    }
+    if !probe.starts_with('{') {
+        return if taker.wraps {
+            missing(file, text.span, taker, "", &|name| name == "input", found);
+        } else {
+            found.push(no_object(file, text, taker, "this is text"));
+        };
+    }
+    match serde_json::from_str::<Object>(probe) {
+        Ok(given) => {
+            let mut meant = Vec::new();
+            for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
+                meant.extend(unknown(file, text, taker, key, &given, found));
+            }
+            missing(file, text.span, taker, "", &|name| given.contains_key(name) || meant.contains(&name), found);
+        }
+        Err(error) => {
+            let message = error.to_string();
+            let why = message.split(" at line ").next().unwrap_or_default();
+            found.push(no_object(file, text, taker, &format!("this is no JSON: {why}")));
+        }
+    }
+}
+
+/// A text that was surely meant as the JSON of an object, and is none.
+fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
+    let Some(probe) = probe(&text.value) else { return };
+    let probe = probe.trim();
+    let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
+    if let Some(error) = serde_json::from_str::<Object>(probe).err().filter(|_| begins) {
+        let message = error.to_string();
+        let why = message.split(" at line ").next().unwrap_or_default();
+        let message = format!("this looks like a JSON object but does not parse: {why}");
+        let d = Diagnostic::warning("wrong-type", file.at(text.span), message);
+        found.push(d.help("as it is, the workflow is given all of it as one text, its `input`"));
+    }
+}
+
+/// The text with something in place of every placeholder; none, if a block decides what is in it.
+fn probe(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        let (before, tag) = rest.split_at_checked(open)?;
+        if before.ends_with('\\') {
+            return None;
+        }
+        let (left, right) = if tag.starts_with("{{{") { ("{{{", "}}}") } else { ("{{", "}}") };
+        let inner = tag.strip_prefix(left)?;
+        let end = inner.find(right)?;
+        let inside = inner.get(..end)?.trim().trim_start_matches('~').trim_start();
+        if inside.starts_with(['#', '/', '^', '!', '>', '*']) || inside == "else" {
+            return None;
+        }
+        out.push_str(before);
+        out.push_str(PLACEHOLDER);
+        rest = inner.get(end + right.len()..)?;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+fn no_object(file: Source<'_>, text: &Text, taker: &Taker<'_>, why: &str) -> Diagnostic {
+    let message = format!("`{}` takes an object, and {why}", taker.name);
+    let all: Vec<_> = taker.schema.properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
+    let d = Diagnostic::warning("wrong-type", file.at(text.span), message);
+    let d = d.label(Location::new(taker.file, taker.schema.node.span), "declared here");
+    d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
+}
+
+/// Says what the callee needs and is not given; `at` is what gives it too little, `help` says what it is given.
+fn missing(file: Source<'_>, at: Span, taker: &Taker<'_>, help: &str, given: &dyn Fn(&str) -> bool, found: &mut Found) {
+    let schema = taker.schema;
+    for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
+        let message = format!("`{}` needs `{property}`, and is not given it", taker.name);
+        let d = Diagnostic::warning("missing-input", file.at(at), message);
+        let d = d.label(Location::new(taker.file, schema.property_at(property)), "required here");
+        found.push(helped(d, help));
+    }
+}
+
+/// Whether a property has to be given.
+fn needs(schema: &JsonSchema, property: &str) -> bool {
+    let has_default = |(p, declared): (&Arc<str>, &Value)| &**p == property && declared.get("default").is_some();
+    schema.requires(property) && !schema.properties().any(has_default)
+}
+
+/// A property that the callee does not declare: certain when its schema is closed, likely when a near name is. The property
+/// that has to be there and that was surely meant by it, if any.
+fn unknown<'t>(
+    file: Source<'_>,
+    text: &Text,
+    taker: &Taker<'t>,
+    key: &Arc<str>,
+    given: &Object,
+    found: &mut Found,
+) -> Option<&'t str> {
+    let schema = taker.schema;
+    if schema.properties().any(|(p, _)| p == key) || schema.properties().next().is_none() {
+        return None;
+    }
+    let near = suggest::near(key, schema.properties().map(|(p, _)| &**p));
+    let Some(near) = near.filter(|near| near.sure) else {
+        if schema.closed() {
+            let all = schema.properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
+            found.push(finding(file, text, taker, key).help(format!("it declares {all}")));
+        }
+        return None;
+    };
+    let lacks = needs(schema, near.name) && !given.contains_key(near.name);
+    let mut d = finding(file, text, taker, key).help(format!("did you mean `{}`?", near.name));
+    if lacks {
+        // As bad as leaving it out.
+        d.rule = "missing-input";
+        d.message = format!("`{}` needs `{}`, and is given `{key}`", taker.name, near.name);
+        d.labels.clear();
+        d = d.label(Location::new(taker.file, schema.property_at(near.name)), "required here");
+    }
+    let quoted = format!("\"{key}\"");
+    let place = text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source(at..at + key.len() as u32));
+    found.push(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
+        Some(place) => d.suggestion(format!("write `{}`", near.name), file.at(place), near.name),
+        None => d,
+    });
+    lacks.then_some(near.name)
+}
+
+fn finding(file: Source<'_>, text: &Text, taker: &Taker<'_>, key: &str) -> Diagnostic {
+    let quoted = format!("\"{key}\"");
+    let at = text.value.find(&quoted).map_or(text.span, |at| text.source(at as u32..(at + quoted.len()) as u32));
+    let message = format!("`{}` does not declare `{key}`", taker.name);
+    let d = Diagnostic::warning("unknown-input", file.at(at), message);
+    d.label(Location::new(taker.file, taker.schema.node.span), "what it declares")
+}

@@ -1,0 +1,199 @@
+//! Keys of the Blackboard that nobody writes. A bare key may come with the start input, so only what certainly is empty is
+//! called so, and what is a slip of something that is there.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::suggest::{self, Near};
+use trefoil_template::is_helper;
+
+use super::asked::Asked;
+use trefoil_front::aegis::manifest::RESERVED;
+use trefoil_front::aegis::names::{Outcome, WorkflowNames};
+use trefoil_front::mend;
+use trefoil_front::names::{Doubt, End};
+
+/// What only results of states have.
+const OF_RESULTS: &[&str] =
+    &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
+
+/// Words that other systems put before results.
+const BEFORE_RESULTS: &[&str] =
+    &["states", "steps", "nodes", "outputs", "output", "results", "result", "agents", "tasks"];
+
+/// Words that other systems put before the context.
+const BEFORE_CONTEXT: &[&str] = &["context", "ctx", "vars", "variables", "env", "spec"];
+
+/// Names of one word that every template has.
+const BUILT_IN: &[&str] = &["iteration_number", "previous_error"];
+
+/// Names of two words, as people write them in one, and a name that others have.
+const JOINED: &[(&str, &str)] = &[
+    ("execution_id", "execution.id"),
+    ("workflow_name", "workflow.name"),
+    ("state_feedback", "state.feedback"),
+    ("human_feedback", "human.feedback"),
+    ("last_error", "previous_error"),
+];
+
+/// Looks at a key.
+pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    if asked.used.bound.end != End::Open(at) {
+        return unwritten(asked, at);
+    }
+    let key = asked.name(at);
+    let closed = asked.names.input.is_complete();
+    let advice = prefixed(asked, at).or_else(|| result_of_nothing(asked, at));
+    let advice = advice.or_else(|| (closed && is_word(asked)).then(|| without_quotes(asked, key)));
+    let advice = advice.or_else(|| joined(asked, at)).or_else(|| similar(asked, at, closed));
+    advice.or_else(|| foreign(asked, at))
+}
+
+/// A key that only states write which never run before: with a start input that has no such field nothing is there.
+fn unwritten(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let (key, here) = (asked.name(at), asked.moment.state()?);
+    if asked.used.bound.entries.get(at)?.doubt != Some(Doubt::Later) {
+        return None;
+    }
+    let message = format!("nothing writes `{key}` before `{}`: it is always empty", asked.names.name(here));
+    let d = Diagnostic::warning("unordered-read", asked.used.at, message);
+    Some(d.label(asked.names.keys.get(key)?.at, "written here").help("check the transitions, or the name"))
+}
+
+/// A word that other systems put before results, or before the context, and this one does not.
+fn prefixed(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let (names, root, key) = (asked.names, asked.name(at), asked.name(at + 1));
+    if at > 0 || asked.length() < 2 {
+        return None;
+    }
+    let special = RESERVED.contains(&key);
+    let of_results = BEFORE_RESULTS.contains(&root) && (names.index(key).is_some() || special);
+    let of_context = BEFORE_CONTEXT.contains(&root) && (names.keys.contains_key(key) || key == "task");
+    if !of_results && !of_context {
+        return None;
+    }
+    Some(match names.index(key) {
+        Some(_) => asked.without(at, &[key]),
+        None if special => asked.without(at, &[key]),
+        None if key == "task" => asked.without(at, &["workflow", key]),
+        None => asked.without(at, &["workflow", "context", key]),
+    })
+}
+
+/// What looks like the result of a state that there is not.
+fn result_of_nothing(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let (names, key) = (asked.names, asked.name(at));
+    if !OF_RESULTS.contains(&asked.name(at + 1)) {
+        return None;
+    }
+    let on_board = matches!(asked.name(0), "blackboard" | "workflow");
+    let states = suggest::near(key, names.state_names());
+    // A state is another sort of thing than a key of the Blackboard.
+    let keys = || suggest::near(key, names.keys.keys().map(|k| &**k));
+    let near = if on_board { keys().or(states.map(|n| Near { sure: false, ..n })) } else { states };
+    let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
+    Some(asked.near("unresolved-name", &format!("no state is called `{key}`"), &help, at, near))
+}
+
+/// A name of two words, written as one.
+fn joined(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let key = asked.name(at);
+    let (_, path) = JOINED.iter().find(|(word, _)| *word == key && at + 1 == asked.length())?;
+    let message = format!("nothing in this manifest defines `{key}`");
+    let d = asked.warning("unresolved-name", &message, &format!("did you mean `{path}`?"));
+    Some(mend::rewritten(d, asked.place(at), path, false))
+}
+
+/// A slip of a name that is there. `closed`: whoever starts the run cannot add the key.
+fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnostic> {
+    let key = asked.name(at);
+    let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
+    let near = match abbreviated {
+        Some(name) => Some(Near { name, distance: 0, sure: false }),
+        // Every letter is like every other one.
+        None if key.chars().nth(1).is_none() => None,
+        None => suggest::near(key, known(asked.names, asked.name(0) == "workflow")),
+    };
+    if closed {
+        let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
+        let message = format!("neither the context, nor the input, nor any state defines `{key}`");
+        return Some(asked.near("unresolved-name", &message, &help, at, near));
+    }
+    if is_word(asked) && near.is_some_and(|n| n.sure) {
+        return Some(without_quotes(asked, key));
+    }
+    // With an open input anybody may give it, unless it is a slip of the pen.
+    let near = near.filter(|n| n.sure || abbreviated.is_some())?;
+    let help = format!("did you mean `{}`? if the start input has `{key}`, declare it in `input_schema`", near.name);
+    let message = format!("nothing in this manifest defines `{key}`");
+    Some(asked.near("unresolved-name", &message, &help, at, Some(Near { sure: false, ..near })))
+}
+
+/// The names that a key can be a slip of. Of the context neither a state nor a name that templates have is a part.
+fn known(names: &WorkflowNames, of_context: bool) -> impl Iterator<Item = &str> {
+    let own = names.keys.keys().chain(names.input.fields()).map(|k| &**k);
+    let others = names.state_names().chain(RESERVED.iter().copied());
+    own.chain(others.filter(move |_| !of_context))
+}
+
+/// Words that mean something elsewhere.
+fn foreign(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    let key = asked.name(at);
+    let alone = asked.length() == 1;
+    let feedback = if key == "feedback" && alone { bare_feedback(asked) } else { None };
+    if feedback.is_some() {
+        return feedback;
+    }
+    if matches!(key, "env" | "secrets") && at + 1 < asked.length() {
+        let message = format!("nothing in this manifest defines `{key}`: templates of this format do not read it");
+        let help = "a System state reads the environment of its command; give other values as input";
+        return Some(asked.warning("unresolved-name", &message, help));
+    }
+    if is_helper(key) && alone {
+        let message = format!("`{key}` is a helper, and nothing comes after it: here it is the name of a key");
+        return Some(asked.warning("unresolved-name", &message, "write its argument after it"));
+    }
+    None
+}
+
+/// `{{feedback}}` where a transition, or a person, gives some: it is called otherwise.
+fn bare_feedback(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
+    let states = &asked.names.states;
+    let given = asked.moment.state().and_then(|s| states.get(s)).is_some_and(|s| !s.given_feedback.is_empty());
+    let meant = match given {
+        true => "state.feedback",
+        false if states.iter().any(|s| s.outcome == Outcome::Human) => "human.feedback",
+        false => return None,
+    };
+    let message = "nothing in this manifest defines `feedback`";
+    let d = asked.warning("unresolved-name", message, &format!("did you mean `{meant}`?"));
+    Some(mend::rewritten(d, asked.place(0), meant, false))
+}
+
+/// Whether it is one word where a helper is mostly given a text.
+fn is_word(asked: &Asked<'_, '_, '_>) -> bool {
+    asked.used.reference.operand && asked.length() == 1
+}
+
+/// A text without its quotes: it is read as a name, and nothing has it.
+fn without_quotes(asked: &Asked<'_, '_, '_>, key: &str) -> Diagnostic {
+    let message = format!("nothing is called `{key}`: without quotes it is the name of a value");
+    let d = Diagnostic::warning("unresolved-name", asked.used.at, message);
+    let place = asked.place(0);
+    let double = place.is_some_and(|place| asked.unit.file.is_in_double_quotes(place.span));
+    let quote = if double { '\'' } else { '"' };
+    let meant = format!("{quote}{key}{quote}");
+    let help = format!("write `{meant}` where the text is meant");
+    match place {
+        Some(place) => d.suggestion(help, place, meant),
+        None => d.help(help),
+    }
+}
+
+/// Whether a word is a name with some of its parts cut short: `prev_error`, `iteration_nr`.
+fn abbreviates(word: &str, name: &str) -> bool {
+    let cut = |part: &str, whole: &str| {
+        let mut left = whole.chars();
+        part.chars().next() == whole.chars().next() && part.chars().all(|c| left.any(|w| w == c))
+    };
+    let (parts, wholes) = (word.split('_'), name.split('_'));
+    parts.clone().count() == wholes.clone().count() && parts.zip(wholes).all(|(p, w)| p.len() > 1 && cut(p, w))
+}

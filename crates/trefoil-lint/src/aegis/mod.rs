@@ -1,0 +1,107 @@
+//! What is wrong with manifests that can be read: finders of mistakes over the manifest, its names and its bound texts. One
+//! file a subject; each finder is a line in one of the lists. None of them changes what a run does.
+
+mod asked;
+mod callee;
+mod command;
+mod condition;
+mod context;
+mod cycle;
+mod feedback;
+mod given;
+mod handler;
+mod input;
+mod key;
+mod limit;
+mod names;
+mod order;
+mod output;
+mod prompt;
+mod reach;
+mod result;
+mod state;
+mod target;
+mod template;
+mod text;
+mod unit;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::hash::{HashMap, HashSet};
+
+use trefoil_front::aegis::callees::Callee;
+use trefoil_front::aegis::{Content, Unit, Units};
+use trefoil_front::{Document, Source};
+use unit::{Agent, Found, Workflow};
+
+/// The finders of mistakes in workflows.
+const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
+    text::of_workflow,
+    state::names,
+    state::unanswered,
+    reach::initial,
+    reach::unreachable,
+    reach::endless,
+    limit::entries,
+    limit::visits,
+    target::unknown,
+    condition::impossible,
+    condition::same_as_success,
+    condition::scale,
+    condition::thresholds,
+    names::unknown,
+    feedback::unread,
+    context::templates,
+    output::keys,
+    output::without_template,
+    command::commands,
+    command::keys,
+    command::result_keys,
+    given::inputs,
+    callee::intents,
+];
+
+/// The finders of mistakes in agents.
+const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
+    text::of_agent,
+    prompt::unknown,
+    prompt::unread,
+    prompt::unread_context,
+    prompt::templates,
+    prompt::files,
+    limit::iteration,
+];
+
+/// The mistakes in everything that entries lead to. What a document says is told once, whatever it is called as.
+pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
+    let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
+    let mut found = Vec::new();
+    for unit in &units.all {
+        let Some(document) = units.project.documents.get(unit.document) else { continue };
+        let told = by_document.entry(unit.document).or_default();
+        let all = self::unit(units, document, unit);
+        found.extend(all.into_iter().filter(|d| told.insert(d.clone())));
+    }
+    found.extend(cycle::cycles(&units.calls));
+    found
+}
+
+fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> {
+    let file = Source::of(units.project, document);
+    let directory = &units.directory.seen_from(unit.document);
+    let mut found = Vec::new();
+    match &unit.content {
+        Content::Agent { agent, names, texts } => {
+            let (callees, project) = (&Callee::of_agent(agent), units.project);
+            let unit = Agent { file, document, agent, names, texts, project };
+            OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
+            callee::unknown(file, callees, directory, Some(&*agent.identity.name), &mut found);
+        }
+        Content::Workflow { workflow, names, texts } => {
+            let callees = &Callee::of_workflow(workflow, texts);
+            let unit = Workflow { file, workflow, names, texts, callees, directory };
+            OF_WORKFLOWS.iter().for_each(|find| find(&unit, &mut found));
+            callee::unknown(file, callees, directory, None, &mut found);
+        }
+    }
+    found
+}

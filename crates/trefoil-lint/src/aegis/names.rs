@@ -1,0 +1,80 @@
+//! Names in the texts of workflows that no run defines, or only some runs do (decision C9). One file a sort of name:
+//! states (`order`, `result`), keys of the Blackboard (`key`), fields of the input (`input`); the format's own are here.
+
+use trefoil_syntax::Diagnostic;
+
+use super::asked::Asked;
+use super::unit::{Found, Workflow};
+use super::{input, key, order, result};
+use trefoil_front::names::{End, Sort};
+
+/// Names that are not there.
+pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
+    for (moment, used) in unit.texts.uses() {
+        judge(&Asked { unit, names: unit.names, moment, used }, found);
+    }
+}
+
+fn judge(asked: &Asked<'_, '_, '_>, found: &mut Found) {
+    let sorts = || asked.used.bound.entries.iter().map(|entry| entry.sort).enumerate();
+    let of_interest = sorts().find(|(_, sort)| *sort != Sort::Other);
+    match of_interest {
+        Some((segment, Sort::Step(state))) => {
+            found.extend(result::check(asked, segment, state));
+            found.extend(match segment.checked_sub(1).filter(|before| asked.name(*before) == "state") {
+                Some(before) => Some(asked.without(before, &[asked.name(segment)])),
+                None => order::check(asked, segment, state),
+            });
+        }
+        Some((segment, Sort::Key)) => found.extend(key::check(asked, segment)),
+        Some((segment, Sort::Input)) => found.extend(input::check(asked, segment)),
+        Some((_, Sort::Other)) | None => found.extend(built_in(asked)),
+    }
+}
+
+/// Names of the format itself.
+fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
+    let unknown = |message: &str, help: &str| Some(asked.warning("unknown-property", message, help));
+    let last = asked.used.reference.path.len().checked_sub(1)?;
+    let (at, name) = match &asked.used.bound.end {
+        End::Nothing(stop) => (stop.segment, asked.name(stop.segment)),
+        _ if matches!(asked.name(last), "human" | "execution") => (last + 1, ""),
+        _ => return always_empty(asked),
+    };
+    match at.checked_sub(1).map(|before| asked.name(before))? {
+        "workflow" => {
+            let context =
+                format!("a field of the start input is `input.{name}`, one of the context `workflow.context.{name}`");
+            unknown(&format!("`workflow` has no `{name}`"), &context)
+        }
+        "state" => unknown(&format!("`state` has no `{name}`"), "write `state.feedback`"),
+        "human" => {
+            let what = if name.is_empty() { "human".to_owned() } else { format!("human.{name}") };
+            unknown(&format!("`{what}` is always empty"), "write `human.feedback`")
+        }
+        "execution" => unknown("of `execution` only the `id` is known", "write `execution.id`"),
+        _ => None,
+    }
+}
+
+/// Feedback that nobody gives.
+fn always_empty(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
+    use trefoil_ir::Defined::Never;
+    let entries = &asked.used.bound.entries;
+    let feedback = (1..entries.len()).find(|i| asked.name(*i) == "feedback")?;
+    if entries.get(feedback)?.defined != Never {
+        return None;
+    }
+    match (asked.name(feedback - 1), asked.moment.state()) {
+        ("human", _) => {
+            let message = "`human.feedback` is always empty: no state asks a person";
+            Some(asked.warning("unresolved-name", message, ""))
+        }
+        ("state", Some(state)) => {
+            let name = asked.names.name(state);
+            let message = format!("`state.feedback` is always empty: no transition into `{name}` has `feedback`");
+            Some(asked.warning("unresolved-name", &message, ""))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,67 @@
+//! What `output_template` gives, held against `output_schema`.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::Mapping;
+use trefoil_syntax::{Diagnostic, suggest};
+
+use super::unit::{Found, Workflow};
+use trefoil_front::aegis::manifest::schema::JsonSchema;
+use trefoil_front::mend::respelt;
+
+/// A schema for what nobody puts together.
+pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {
+    match (&unit.workflow.output_template, &unit.workflow.output_schema) {
+        (None, Some(schema)) => {
+            let message =
+                "`output_schema` has no effect: without `output_template` the output is what the last state answered";
+            found.push(Diagnostic::warning("no-effect", unit.file.at(schema.node.span), message));
+        }
+        (Some(node), _) if node.mapping().is_none() => {
+            let message = format!("`output_template` must be a mapping, not {}", node.describe());
+            found.push(Diagnostic::error("wrong-type", unit.file.at(node.span), message));
+        }
+        _ => {}
+    }
+}
+
+/// Keys that the schema requires and the template does not give, and those that it gives and the schema does not have.
+pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
+    let (Some(node), Some(schema)) = (&unit.workflow.output_template, &unit.workflow.output_schema) else { return };
+    let Some(mapping) = node.mapping() else { return };
+    let meant = unknown(unit, schema, mapping, found);
+    for (property, _) in schema.properties().filter(|(p, _)| schema.requires(p)) {
+        if mapping.get(property).is_none() && !meant.contains(property) {
+            let message = format!("`output_template` gives no `{property}`, and `output_schema` requires it");
+            let d = Diagnostic::warning("missing-key", unit.file.at(node.span), message);
+            found.push(d.label(unit.file.at(schema.property_at(property)), "required here"));
+        }
+    }
+}
+
+/// Keys that the schema does not have: where it is closed, or where one that it has is left out and was meant.
+/// Those that were meant by others.
+fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, found: &mut Found) -> Vec<Arc<str>> {
+    let mut meant = Vec::new();
+    let left_out = || schema.properties().map(|(p, _)| &**p).filter(|p| template.get(p).is_none());
+    for entry in &template.entries {
+        let key = &entry.key;
+        if schema.properties().any(|(p, _)| *p == key.value) {
+            continue;
+        }
+        let at = unit.file.at(key.span);
+        // An open one may have others as well.
+        let near = suggest::near(&key.value, left_out()).filter(|n| n.sure || schema.closed());
+        let message = format!("`output_schema` declares no `{}`", key.value);
+        let d = Diagnostic::warning("unknown-property", at, message);
+        match near {
+            Some(near) => {
+                meant.push(near.name.into());
+                found.push(respelt(d.help(format!("did you mean `{}`?", near.name)), at, key, near));
+            }
+            None if schema.closed() => found.push(d),
+            None => {}
+        }
+    }
+    meant
+}

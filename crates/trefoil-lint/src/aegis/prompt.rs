@@ -1,0 +1,128 @@
+//! Prompts of agents: names that they do not have, and what they do not show.
+
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::is_helper;
+
+use super::template;
+use super::unit::{Agent, Found};
+use trefoil_front::aegis::manifest::agent::ContextEntry;
+use trefoil_front::aegis::manifest::execution::ValidatorKindSpec;
+use trefoil_front::aegis::texts::PROMPT;
+use trefoil_front::mend;
+use trefoil_front::names::{End, Use};
+use trefoil_front::project::resolve_path;
+
+/// Names that a prompt does not have.
+pub fn unknown(unit: &Agent<'_, '_>, found: &mut Found) {
+    for (_, used) in unit.texts.uses() {
+        match &used.bound.end {
+            End::Nothing(stop) if stop.segment == 0 => found.push(no_name(unit, used, &stop.before.names)),
+            End::Open(1) if used.reference.path.first().is_some_and(|s| &*s.name == "input") => {
+                found.extend(no_field(unit, used));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn no_name(unit: &Agent<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> Diagnostic {
+    let (reference, at) = (&used.reference, used.at);
+    let name = reference.path.first().map_or("", |s| &*s.name);
+    let place = mend::segment(reference, at, 0);
+    let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`: it is always empty"));
+    match suggest::near(name, names.iter().map(|n| &**n)) {
+        _ if matches!(name, "last_error" | "error" | "error_message") => {
+            mend::rewritten(d.help("did you mean `previous_error`?"), place, "previous_error", false)
+        }
+        _ if is_helper(name) => d.help(format!("`{name}` is a helper: write its argument after it")),
+        _ if unit.names.prompt.declared.declares(name) => {
+            mend::rewritten(d.help(format!("write `input.{name}`")), place, &format!("input.{name}"), true)
+        }
+        Some(near) => mend::renamed(d.help(format!("did you mean `{}`?", near.name)), place, near, true),
+        None if matches!(name, "workflow" | "blackboard" | "state") => {
+            d.help("an agent does not see the workflow that calls it: put the value into the state's `input`")
+        }
+        None => d.help(format!("a field of the input is `input.{name}`")),
+    }
+}
+
+/// A field that the agent's own schema does not have: certain when the schema is closed, likely when a near name is.
+fn no_field(unit: &Agent<'_, '_>, used: &Use) -> Option<Diagnostic> {
+    let schema = unit.names.prompt.declared.schema.as_ref().filter(|s| s.of_objects())?;
+    let name = &*used.reference.path.get(1)?.name;
+    let near = suggest::near(name, schema.properties().map(|(p, _)| &**p));
+    if !schema.closed() && near.is_none() {
+        return None;
+    }
+    let d = Diagnostic::warning("unknown-property", used.at, format!("`input_schema` declares no `{name}`"));
+    Some(match near {
+        Some(near) => {
+            let place = mend::segment(&used.reference, used.at, 1);
+            mend::renamed(d.help(format!("did you mean `input.{}`?", near.name)), place, near, schema.closed())
+        }
+        None => d,
+    })
+}
+
+/// What the prompt shows: the first names of its references; none: perhaps everything, or nobody knows.
+fn shown<'u>(unit: &'u Agent<'_, '_>) -> Option<Vec<&'u str>> {
+    let prompt = unit.agent.prompt.as_ref()?;
+    unit.texts.get(PROMPT, prompt)?.as_template()?;
+    let uses = unit.texts.uses().map(|(_, used)| used.reference.path.first().map(|s| &*s.name));
+    uses.collect()
+}
+
+/// What the agent is told, or given, and its prompt never shows.
+pub fn unread(unit: &Agent<'_, '_>, found: &mut Found) {
+    let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
+    let at = unit.file.at(prompt.span);
+    if !shown.contains(&"instruction") {
+        let d = Diagnostic::warning("no-effect", at, "`instruction` has no effect: `prompt_template` does not read it");
+        found.push(d.help("write `{{instruction}}` where the model is to read it"));
+    }
+    if !["input", "intent", "attachments"].iter().any(|name| shown.contains(name)) {
+        let message = "`prompt_template` does not read `input`: what the agent is given never reaches its model";
+        let d = Diagnostic::info("no-effect", at, message);
+        found.push(d.help("write `{{input}}` where the model is to read it"));
+    }
+}
+
+/// Texts for `{{context}}` that the prompt does not show.
+pub fn unread_context(unit: &Agent<'_, '_>, found: &mut Found) {
+    let Some(ContextEntry::Text(first) | ContextEntry::File(first)) = unit.agent.context.first() else { return };
+    let prompt = match unit.agent.prompt {
+        // The default prompt shows the instruction and the input.
+        None => "the default prompt",
+        Some(_) if shown(unit).is_some_and(|shown| !shown.contains(&"context")) => "`prompt_template`",
+        Some(_) => return,
+    };
+    let message = format!("`context` has no effect: {prompt} does not read it");
+    let d = Diagnostic::warning("no-effect", unit.file.at(first.span), message);
+    found.push(d.help("write `{{context}}` into `prompt_template` where the model is to read it"));
+}
+
+/// Placeholders in texts that are no templates.
+pub fn templates(unit: &Agent<'_, '_>, found: &mut Found) {
+    let named = |path: &str| unit.names.prompt.begin(path);
+    if let Some(instruction) = &unit.agent.instruction {
+        let help = "put it into `prompt_template`";
+        template::none(unit.file, instruction, "instruction", help, &named, found);
+    }
+    for validator in &unit.agent.execution.validation {
+        if let ValidatorKindSpec::Judges { criteria, .. } = &validator.kind {
+            template::none(unit.file, criteria, "criteria", "", &named, found);
+        }
+    }
+}
+
+/// Files for the context that nobody could read.
+pub fn files(unit: &Agent<'_, '_>, found: &mut Found) {
+    for entry in unit.agent.context.iter().filter(|_| unit.project.context.is_none()) {
+        let ContextEntry::File(path) = entry else { continue };
+        if !unit.project.attachments.contains_key(&resolve_path(&unit.document.path, &path.value)) {
+            let message = format!("the file `{}` cannot be read", path.value);
+            let d = Diagnostic::error("unknown-reference", unit.file.at(path.span), message);
+            found.push(d.help("paths are relative to the manifest"));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Placeholders in what is data: nobody fills them in.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
+
+use super::unit::{Found, helped};
+use trefoil_front::Source;
+
+/// Looks at a text that is no template. `what` is the key, `named` whether something can be meant by a path.
+pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn Fn(&str) -> bool, found: &mut Found) {
+    let text = &*source.value;
+    for (open, _) in text.match_indices("{{") {
+        let Some(len) = text.get(open..).and_then(|rest| rest.find("}}")) else { return };
+        let path = text.get(open + 2..open + len).unwrap_or_default().trim();
+        if quoted(text, open) || !named(path) {
+            continue;
+        }
+        let at = file.at(source.source(open as u32..(open + len + 2) as u32));
+        let message = format!("`{{{{{path}}}}}` stays as it is: `{what}` is no template");
+        found.push(helped(Diagnostic::warning("no-effect", at, message), help));
+    }
+}
+
+/// Whether the braces at `open` are in quotes, or in code between backticks: prose that shows a placeholder.
+fn quoted(text: &str, open: usize) -> bool {
+    let Some(before) = text.get(..open) else { return false };
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let inside = |quote: char| {
+        let rest = text.get(open..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        line.matches(quote).count() % 2 == 1 && rest.contains(quote)
+    };
+    before.ends_with(['`', '"', '\'', '\\', '{']) || inside('`') || inside('"')
+}

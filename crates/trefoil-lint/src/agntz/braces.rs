@@ -1,0 +1,95 @@
+//! Values that as a whole are the name of something, without its braces or in the signs of another language.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Style, Text};
+
+use crate::text::lookalike;
+use trefoil_front::agntz::manifest::{Http, Tree};
+use trefoil_front::agntz::names::{AgentNames, At, Here};
+use trefoil_front::names::is_path;
+use trefoil_front::read::Reader;
+
+/// Keys whose values are words of their own, whatever else has such a name.
+const WORDS: &[&str] = &[
+    "action", "category", "field", "format", "kind", "label", "lang", "language", "level", "method", "mode", "name",
+    "role", "source", "state", "status", "style", "target", "title", "tone", "type", "unit", "units",
+];
+
+/// Looks at a value that as a whole is the name of something, without braces. `key` is what it is the value of.
+pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, at: At, key: &str) {
+    let value = source.value.trim();
+    let is_there = |path: &str| Here::anywhere(names, at).has(path);
+    if let Some(path) = in_signs(value).filter(|path| is_path(path) && is_there(path)) {
+        return reader.report(lookalike::bare_as(reader.file, source, value, path));
+    }
+    let path = value;
+    let one_word = !path.contains('.');
+    if !is_path(path) || (one_word && WORDS.contains(&key)) || !is_there(path) {
+        return;
+    }
+    reader.report(lookalike::bare(reader.file, source, path));
+}
+
+/// What stands in the signs of another language, as the whole of a value: `$body`, `%body%`, and braces of full width.
+/// `$.body` is a JSONPath, `<body>` a tag.
+fn in_signs(value: &str) -> Option<&str> {
+    match value.chars().next()? {
+        '$' => value.strip_prefix('$'),
+        '%' => value.strip_prefix('%')?.strip_suffix('%'),
+        '｛' => Some(value.strip_suffix('｝')?.trim_matches(['｛', '｝', ' '])),
+        _ => None,
+    }
+}
+
+/// Looks at the texts of a request for values that are names without their braces.
+pub fn request(reader: &Reader<'_>, names: &Arc<AgentNames>, http: &Http<'_>) {
+    for (key, value) in http.params.iter().chain(&http.headers) {
+        check(reader, names, value, At::End, &key.value);
+    }
+    http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(reader, t));
+    if let Some(body) = &http.body {
+        leaves(body, &mut |key, value| check(reader, names, value, At::End, key));
+    }
+}
+
+/// The texts in the objects of a body, with their keys.
+fn leaves(node: &Tree<'_>, see: &mut dyn FnMut(&str, &Text)) {
+    match node {
+        Tree::Object(entries) => entries.iter().for_each(|(key, inner)| match inner {
+            Tree::Text(text) => see(&key.value, text),
+            inner => leaves(inner, see),
+        }),
+        Tree::List(items) => items.iter().for_each(|inner| leaves(inner, see)),
+        Tree::Text(_) | Tree::Data(_) => {}
+    }
+}
+
+/// A variable of the environment as shells write it: `$TOKEN`, `${TOKEN}`, `%TOKEN%`.
+fn shell(reader: &Reader<'_>, text: &Text) {
+    let value = &*text.value;
+    for (start, _) in value.match_indices(['$', '%']) {
+        let rest = value.get(start..).unwrap_or_default();
+        let forms = [("${", "}"), ("$", ""), ("%", "%")];
+        let Some((left, right)) = forms.into_iter().find(|(left, _)| rest.starts_with(left)) else { continue };
+        let inner = rest.get(left.len()..).unwrap_or_default();
+        let end = inner.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+        let (name, behind) = inner.split_at(end.unwrap_or(inner.len()));
+        let named = name.len() > 2 && name.starts_with(|c: char| c.is_ascii_uppercase());
+        if !named || !behind.starts_with(right) {
+            continue;
+        }
+        let whole = start..start + left.len() + name.len() + right.len();
+        let place = text.source(whole.start as u32..whole.end as u32);
+        let straight = (place.end - place.start) as usize == whole.len();
+        let message = format!("`{left}{name}{right}` is text, and the environment is not read");
+        let d = Diagnostic::warning("not-a-placeholder", reader.at(place), message);
+        let meant = format!("{{{{env.{name}}}}}");
+        reader.report(match straight && text.style != Style::Plain {
+            true => d.suggestion(format!("write `{meant}`"), reader.at(place), meant),
+            false => d.help(format!("write `{meant}`")),
+        });
+        return;
+    }
+}

@@ -1,0 +1,64 @@
+//! Entries of a map that were copied and not changed: two of one value, where the second has a name of its own.
+//! Two that have each other's are often meant so: a judge sees both orders, a translation goes back.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
+
+use trefoil_front::agntz::names::{AgentNames, At, Here};
+use trefoil_front::names::is_path;
+use trefoil_front::read::Reader;
+
+/// More entries than this are a table, and not compared with each other.
+const MOST: usize = 40;
+
+/// Looks at the entries of an `input` or an `output`.
+pub fn check<'t>(
+    reader: &Reader<'_>,
+    names: &Arc<AgentNames>,
+    at: At,
+    entries: impl Iterator<Item = (&'t Text, &'t Text)> + Clone,
+) {
+    if entries.clone().count() > MOST {
+        return;
+    }
+    for (i, (key, value)) in entries.clone().enumerate() {
+        let Some(path) = lone(value) else { continue };
+        let (parent, last) = parts(path);
+        if last == &*key.value {
+            continue; // Its own.
+        }
+        let others = || entries.clone().enumerate().filter(|(j, _)| *j != i).map(|(_, entry)| entry);
+        let Some((other, theirs)) = others().find(|(k, _)| &*k.value == last) else { continue };
+        let Some(other_path) = lone(theirs) else { continue };
+        let own = if parent.is_empty() { key.value.to_string() } else { format!("{parent}.{}", key.value) };
+        if other_path == path {
+            // What has a name of its own is in the map already under another key, perhaps.
+            if others().any(|(_, v)| lone(v) == Some(&own)) || !Here::anywhere(names, at).has(&own) {
+                continue;
+            }
+            let message =
+                format!("`{}` and `{last}` both read `{{{{{path}}}}}`, but there is also a `{own}`", key.value);
+            let place = reader.at(value.span);
+            let d = Diagnostic::info("copied-value", place, message);
+            let d = d.label(reader.at(other.span), format!("`{last}` gets it here"));
+            let meant = format!("\"{{{{{own}}}}}\"");
+            reader.report(match value.value.contains('\n') {
+                true => d,
+                false => d.suggestion(format!("write `{meant}`"), place, meant),
+            });
+        }
+    }
+}
+
+/// The path of a value that is one placeholder.
+fn lone(text: &Text) -> Option<&str> {
+    let path = text.value.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim();
+    is_path(path).then_some(path)
+}
+
+/// A path without its last segment, and that.
+fn parts(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}

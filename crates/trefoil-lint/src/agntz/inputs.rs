@@ -1,0 +1,204 @@
+//! What a step passes against what the agent that it calls takes (decision A11).
+
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, types};
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::Value;
+
+use trefoil_front::agntz::bind::BoundAgent;
+use trefoil_front::agntz::manifest::{Pipeline, Step as Written, Target};
+use trefoil_front::agntz::names::{AgentNames, At};
+use trefoil_front::agntz::schema::fits;
+use trefoil_front::agntz::signature::{Property, Signature};
+use trefoil_front::bound::BoundText;
+use trefoil_front::mend;
+use trefoil_front::mend::respelt;
+use trefoil_front::read::Reader;
+
+/// Looks at the steps of a pipeline.
+pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
+    for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
+        let Some(callee) = name.callee.as_deref() else { continue };
+        let map = step.input.as_deref().unwrap_or_default();
+        for (key, value) in map {
+            if let Some(text) = bound.texts.get(value, At::Step(index)) {
+                passed(reader, bound, callee, map, (key, text));
+            }
+        }
+        match &step.input {
+            _ if step.unclear => {}
+            Some(_) => missing(reader, step, callee),
+            None => no_input(reader, step, callee),
+        }
+    }
+}
+
+/// One key of an input map.
+fn passed(
+    reader: &Reader<'_>,
+    bound: &BoundAgent<'_>,
+    callee: &Signature,
+    map: &[(&Text, &Text)],
+    (key, value): (&Text, &BoundText),
+) {
+    match callee.inputs.get(&key.value) {
+        Some(property) => {
+            fit(reader, value, property, callee);
+            usual(reader, &bound.names, value, property, callee);
+        }
+        None if callee.inputs.closed => undeclared(reader, key, map, callee),
+        None => {}
+    }
+}
+
+/// Whether a property is text, and any text.
+pub fn takes_any_text(property: &Value) -> bool {
+    types::choices(property).is_none() && types::solid_kinds(property).is_none_or(|kinds| kinds.contains(&"string"))
+}
+
+fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature) {
+    let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
+    let message = format!("`{}` takes no `{}`", callee.id, key.value);
+    let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
+    let first = names.iter().find_map(|n| callee.inputs.members.place(n));
+    let d = first.into_iter().fold(d, |d, at| d.label(at, "what it takes"));
+    let takes = mend::listed(names.iter().copied());
+    reader.report(match suggest::near(&key.value, names.iter().copied()) {
+        Some(near) => {
+            let d = d.help(format!("did you mean `{}`? it takes {takes}", near.name));
+            let taken = map.iter().any(|(k, _)| &*k.value == near.name);
+            let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == reader.file);
+            let near = suggest::Near { sure: near.sure && (!here || reader.confirms(near.name, &key.value)), ..near };
+            if taken { d } else { respelt(d, reader.at(key.span), key, near) }
+        }
+        None if names.is_empty() => d.help("its `inputSchema` is empty"),
+        None => d.help(format!("it takes {takes}")),
+    });
+}
+
+/// The finding with the place where the child declares what it takes.
+fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
+    match callee.inputs.members.place(property) {
+        Some(at) => d.label(at, "declared here"),
+        None => d,
+    }
+}
+
+/// A value that can never be what the child takes.
+fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Signature) {
+    let value = &text.source;
+    // What it is when it cannot be read is said there.
+    let Some(expr) = text.typed_expr() else { return };
+    let lone = text.as_template().is_some_and(|t| t.is_single());
+    let given_type = text.value_type();
+    let wanted = &property.json;
+    let Some(kinds) = types::solid_kinds(wanted).filter(|k| !k.is_empty()) else { return };
+    let given = types::solid_kinds(&given_type).unwrap_or_default();
+    let what = format!("`{}` of `{}`", property.name, callee.id);
+    if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
+        let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
+        let message = format!("{what} is {}, and this is {}", words(&kinds), words(&given));
+        let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
+        let d = declared(d, callee, &property.name);
+        reader.report(match &expr {
+            Expr::Const(_) => d.help(
+                "only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`",
+            ),
+            _ if !lone => d.help("only a lone placeholder keeps its type; anything else is text"),
+            _ if types::is_answer(&given_type) => d.help("give the agent that it comes from an `outputSchema`"),
+            _ => d,
+        });
+        return;
+    }
+    let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, texts(wanted)) else { return };
+    if !choices.contains(text) {
+        let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
+        let d = declared(d, callee, &property.name);
+        let all = mend::listed(choices.iter().map(|c| &**c));
+        reader.report(match suggest::near(text, choices.iter().map(|c| &**c)) {
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                respelt(d, reader.at(value.span), value, near)
+            }
+            None => d.help(format!("it can be one of {all}")),
+        });
+    }
+}
+
+/// The only texts that a value of a type can be.
+fn texts(schema: &Value) -> Option<Vec<Arc<str>>> {
+    let all = types::choices(schema)?;
+    Some(all.iter().filter_map(Value::as_str).map(Arc::from).collect())
+}
+
+/// An input whose default the child refuses: a run that leaves it out fails.
+fn usual(reader: &Reader<'_>, scope: &AgentNames, text: &BoundText, property: &Property, callee: &Signature) {
+    let Some(template) = text.as_template() else { return };
+    let ([reference], true) = (template.references(), template.is_single()) else { return };
+    let [root] = reference.path.as_slice() else { return };
+    let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
+    let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
+    // What can never fit is said of the value.
+    let (mine, theirs) = (types::solid_kinds(&own.json), types::solid_kinds(&property.json));
+    let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
+    if !mine.iter().any(|k| theirs.contains(k)) {
+        return;
+    }
+    let Some(why) = fits(&property.json, &default.to_json()) else { return };
+    let message = format!("`{}` of `{}` does not take the default of `{}`: {why}", property.name, callee.id, root.name);
+    let at = text.uses.first().map_or(text.at, |one| one.at);
+    let d = Diagnostic::warning("wrong-default", at, message);
+    let d = declared(d, callee, &property.name);
+    reader.report(match scope.inputs.members.place(&root.name) {
+        Some(at) => d.label(at, "its default is here"),
+        None => d,
+    });
+}
+
+/// Properties that an input map leaves out.
+fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
+    let given = step.given.as_deref().unwrap_or_default();
+    // Where a name is given that it does not take, what was meant by it is said there.
+    let all = || callee.inputs.properties.iter().map(|p| &*p.name);
+    let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
+    let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();
+    let absent = |p: &&Property| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
+    let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
+    let at = reader.at(step.input_span);
+    if !must.is_empty() {
+        let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
+        let d = Diagnostic::error("missing-input", at, message);
+        reader.report(must.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+    }
+    if !may.is_empty() {
+        let message = format!("`input` lacks {} of `{}`: null there", names(&may), callee.id);
+        let d = Diagnostic::warning("missing-input", at, message).help("pass it, or give it a `default`");
+        reader.report(may.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+    }
+}
+
+/// A step without `input`: the child gets no explicit input.
+fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
+    let needed: Vec<_> = callee.inputs.properties.iter().filter(|p| p.needed).collect();
+    let at = reader.at(step.span);
+    if let [first, ..] = needed.as_slice() {
+        let message = format!("`{}` requires {}, and the step gives no `input`", callee.id, names(&needed));
+        let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
+        let d = Diagnostic::error("missing-input", at, message).help(help);
+        reader.report(needed.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+    } else if callee.sends_input && !callee.inputs.declared {
+        let message = format!("`{}` gets an empty user message: no `input` here, and no `prompt` there", callee.id);
+        let help = "a step does not pass on what came before it: give it `input`, or the agent a `prompt`";
+        reader.report(Diagnostic::warning("empty-message", at, message).help(help));
+    } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, Target::Ref(_)) {
+        let message = format!("`{}` reads its input, and the step gives none: null there", callee.id);
+        let help = "a step does not pass on what came before it: give it `input`";
+        reader.report(Diagnostic::warning("missing-input", at, message).help(help));
+    }
+}
+
+fn names(properties: &[&Property]) -> String {
+    mend::listed(properties.iter().map(|p| &*p.name))
+}

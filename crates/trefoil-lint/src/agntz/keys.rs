@@ -1,0 +1,97 @@
+//! State keys that hide, overwrite or cannot be named, and agents that cannot be told apart.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Span};
+
+use trefoil_front::agntz::bind::BoundAgent;
+use trefoil_front::agntz::labels;
+use trefoil_front::agntz::manifest::{Pipeline, Step, Target};
+use trefoil_front::agntz::names::{AgentNames, NAMESPACES, Order};
+use trefoil_front::read::Reader;
+
+/// Looks at the names of a pipeline's steps.
+pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
+    let names = &bound.names;
+    for (i, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
+        let inline = inline_key(step);
+        if let (Some(own), Some(inner)) = (step.state_key, inline) {
+            let message = "`stateKey` has no effect here: that of the step counts";
+            let d = Diagnostic::warning("no-effect", reader.at(inner.span), message);
+            reader.report(d.label(reader.at(own.span), "the output lands here"));
+        }
+        if !name.id.is_empty() {
+            let before = names.named(&name.key).first().filter(|first| **first < i);
+            let before = before.and_then(|first| pipeline.steps.get(*first));
+            check_key(reader, names, &name.key, named_at(step, step.state_key.or(inline)), before);
+        }
+    }
+    repeated_ids(reader, pipeline, names, &labels(names));
+}
+
+fn inline_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
+    match &step.target {
+        Target::Inline(agent) => agent.state_key,
+        Target::Ref(_) | Target::Nobody => None,
+    }
+}
+
+/// What of a step says where its output lands.
+fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
+    match (chosen, &step.target) {
+        (Some(text), _) => text.span,
+        (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.span),
+        (None, Target::Ref(_) | Target::Nobody) => step.span,
+    }
+}
+
+fn check_key(reader: &Reader<'_>, scope: &AgentNames, key: &str, place: Span, before: Option<&Step<'_>>) {
+    let at = reader.at(place);
+    let rename = "give the step another `stateKey`";
+    if let Some(property) = scope.inputs.get(key) {
+        let d = Diagnostic::error("shadowed-name", at, format!("the output would hide the input `{key}`"));
+        reader.report(d.label(reader.at(property.span), "the input").help(rename));
+    } else if key == "userQuery" && scope.query.is_some() {
+        reader
+            .report(Diagnostic::error("shadowed-name", at, "the output would hide the input `userQuery`").help(rename));
+    }
+    if let Some(first) = before {
+        let place = reader.at(named_at(first, first.state_key.or(inline_key(first))));
+        let d = if scope.order == Order::Parallel {
+            Diagnostic::error("write-conflict", at, format!("two branches write `{key}`"))
+        } else {
+            Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
+        };
+        reader.report(d.label(place, "written here too").help(rename));
+    }
+    let readable = |c: char| !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c);
+    if NAMESPACES.contains(&key) || !key.chars().all(readable) {
+        let message = format!("no template can name `{key}`");
+        reader.report(Diagnostic::warning("state-key", at, message).help(rename));
+    }
+}
+
+/// Agents of one id that are written in several steps: traces and events cannot tell them apart by it.
+fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames, labels: &[Arc<str>]) {
+    let inline = |step: &Step<'_>| match &step.target {
+        Target::Inline(agent) => agent.id.map(|t| t.span),
+        Target::Ref(_) | Target::Nobody => None,
+    };
+    for (i, (step, label)) in scope.steps.iter().zip(labels).enumerate() {
+        // Only a step whose id is taken is called by another name.
+        let Some(at) = pipeline.steps.get(i).filter(|_| *label != step.id).and_then(inline) else { continue };
+        let mut before = scope.steps.iter().zip(&pipeline.steps).take(i).filter(|(s, _)| s.id == step.id);
+        // Of two that write one key more is said than that.
+        let Some(first) = before.find(|(s, _)| s.key != step.key).and_then(|(_, written)| inline(written)) else {
+            continue;
+        };
+        // One agent that two steps share by an alias can have no other id.
+        if first == at {
+            continue;
+        }
+        let message = format!("two agents of this pipeline have the id `{}`", step.id);
+        let d = Diagnostic::warning("duplicate-id", reader.at(at), message);
+        reader.report(d.label(reader.at(first), "the other one").help("give one of them another id"));
+    }
+}

@@ -1,0 +1,28 @@
+//! Environment variables in the result of a run, where they are masked (decision C8).
+
+use trefoil_ir::Source;
+use trefoil_syntax::Diagnostic;
+
+use trefoil_front::agntz::bind::BoundAgent;
+use trefoil_front::agntz::manifest::OutputMap;
+use trefoil_front::agntz::names::At;
+use trefoil_front::read::Reader;
+
+/// Looks at the output of a pipeline that the run starts.
+pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, output: &OutputMap<'_>) {
+    match output {
+        OutputMap::Text(source) => {
+            let Some(text) = bound.texts.get(source, At::End) else { return };
+            for one in &text.uses {
+                let before = source.value.get(..one.reference.span.start as usize).unwrap_or_default();
+                // The test of an `{{#if}}` decides and is not shown.
+                if one.bound.source == Source::Environment && before.trim_end().ends_with("{{") {
+                    let message = format!("the result shows `***` instead of `{}`", one.reference.dotted());
+                    let d = Diagnostic::warning("masked-output", one.at, message);
+                    reader.report(d.help("what comes from the environment shows in no result, trace or log"));
+                }
+            }
+        }
+        OutputMap::Map(entries) => entries.iter().for_each(|(_, inner)| check(reader, bound, inner)),
+    }
+}

@@ -1,0 +1,61 @@
+//! How other systems begin a path that here begins with the name itself, and whose names it may be part of.
+
+use std::sync::Arc;
+
+use trefoil_template::Segment;
+
+use trefoil_front::agntz::names::{AgentNames, StepName};
+
+/// Words before names.
+const PREFIXES: &[&str] = &[
+    "args",
+    "context",
+    "ctx",
+    "data",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "params",
+    "state",
+    "step",
+    "steps",
+    "this",
+    "var",
+    "variables",
+    "vars",
+    "workflow",
+];
+
+/// Other names of the namespaces.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("ENV", "env"),
+    ("Env", "env"),
+    ("environment", "env"),
+    ("secret", "secrets"),
+    ("Secret", "secrets"),
+    ("Secrets", "secrets"),
+];
+
+/// A path as it is written elsewhere: up to which segment, and what to write instead of that.
+pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>]) -> Option<(usize, Arc<str>)> {
+    let next = &path.get(1)?.name;
+    if name == "process" && &**next == "env" && path.len() > 2 {
+        return Some((1, "env".into()));
+    }
+    if let Some((_, meant)) = NAMESPACES.iter().find(|(other, _)| *other == name && path.len() == 2) {
+        return Some((0, (*meant).into()));
+    }
+    let known = names.contains(next)
+        || scope.named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
+    (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
+}
+
+/// The path to a part of a step's output that has this name, where just one step has it.
+pub fn member(scope: &AgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
+    // Asked for every name that nothing defines, of every step: no more than a look at what the output declares.
+    let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.get("properties")?.get(name)).is_some();
+    let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));
+    let step = having.next()?;
+    having.next().is_none().then(|| format!("{}.{name}", step.key))
+}

@@ -1,0 +1,41 @@
+//! Entries of an `output` that are written like those of a schema: `answer: string`.
+
+use std::sync::Arc;
+
+use trefoil_ir::types::{self, Member};
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Style, Text};
+
+use trefoil_front::agntz::names::{AgentNames, At, Here};
+use trefoil_front::read::Reader;
+use trefoil_front::schema::reading::TYPES;
+
+/// Says that an entry is written like one of a schema: its value is the name of a type, which is a text here.
+pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, key: &Text, alone: bool) {
+    let word = &*source.value;
+    // What `kind` and `format` are about may well be a type, and a `type` beside other entries.
+    let about = matches!(&*key.value, "kind" | "format") || &*key.value == "type" && !alone;
+    if !TYPES.contains(&word) || source.style != Style::Plain || about {
+        return;
+    }
+    let at = reader.at(source.span);
+    let d =
+        Diagnostic::warning("not-a-placeholder", at, format!("`{word}` is text here, and no type: this is the result"));
+    let name = &*key.value;
+    let has = |path: &str| Here::anywhere(names, At::End).has(path);
+    // The last step that has it is the one that is likely meant.
+    let of_step = names
+        .steps
+        .iter()
+        .rev()
+        .filter(|s| matches!(s.callee.as_deref().map(|c| types::member(&c.output, name)), Some(Member::Is { .. })));
+    let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
+    let path = path.or_else(|| has(name).then(|| name.to_owned()));
+    reader.report(match path {
+        Some(path) => {
+            let meant = format!("\"{{{{{path}}}}}\"");
+            d.suggestion(format!("write `{meant}`"), at, meant)
+        }
+        None => d.help("`output` is no schema: each entry is a template, such as `\"{{step.property}}\"`"),
+    });
+}

@@ -1,0 +1,298 @@
+//! What is wrong with the names in a text: those that nothing defines, that have no value yet where they are read, or that
+//! go on where nothing is (decision C9).
+
+use std::sync::Arc;
+use trefoil_syntax::hash::HashSet;
+
+use trefoil_ir::{Source, types};
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
+use trefoil_template::{Reference, Segment};
+
+use super::prefixes;
+use trefoil_front::agntz::bind::NO_SECRETS;
+use trefoil_front::agntz::names::{AgentNames, At, Here, NAMESPACES, Order, Purpose};
+use trefoil_front::mend;
+use trefoil_front::names::{Bound, Doubt, End, Stop, Use};
+use trefoil_front::read::Reader;
+
+/// A finding about a path.
+pub struct Note {
+    /// How bad.
+    severity: Severity,
+    rule: &'static str,
+    message: String,
+    help: Option<String>,
+    /// The first and the last segment that are wrong; none: the path as a whole.
+    segments: Option<(usize, usize)>,
+    /// What was meant by them, and whether it is sure.
+    meant: Option<(Arc<str>, bool)>,
+    /// Another place, which may be the wrong one, and what is there.
+    label: Option<(Location, String)>,
+    /// Where what there is instead is declared.
+    declared: Option<Location>,
+}
+
+impl Note {
+    fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
+        Self { severity, rule, message, help: help.into(), segments: None, meant: None, label: None, declared: None }
+    }
+    /// The same about the segment of this index, with what was meant by it.
+    fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
+        // where names are not declared, what looks like a slip may be a name all the same
+        let declared = self.severity == Severity::Error;
+        Self { segments: Some((index, index)), meant: near.map(|n| (n.name.into(), n.sure && declared)), ..self }
+    }
+}
+
+/// Reports what is wrong with the names of a text. `said`: warnings of the same agent; one a name is enough.
+pub fn check(reader: &Reader<'_>, here: &Here, uses: &[Use], said: &mut HashSet<String>) {
+    for one in uses {
+        for note in notes(here, one) {
+            if note.severity == Severity::Error || said.insert(note.message.clone()) {
+                report(reader, &here.names, one, note);
+            }
+        }
+    }
+}
+
+fn report(reader: &Reader<'_>, names: &AgentNames, one: &Use, note: Note) {
+    let segment = note.segments.and_then(|(from, to)| mend::segments(&one.reference, one.at, from, to));
+    let mut d = Diagnostic::new(note.rule, note.severity, segment.unwrap_or(one.at), note.message);
+    d.help = note.help;
+    if let Some((at, message)) = note.label {
+        d = d.label(at, message);
+    }
+    d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
+    let elsewhere = note.declared.is_some_and(|at| at.file != names.file);
+    let slip = note.segments.and_then(|(from, _)| one.reference.path.get(from)).map_or("", |s| &s.name);
+    let by_ref = |name: &str| {
+        let steps = names.named(name).iter().filter_map(|i| names.steps.get(*i));
+        steps.into_iter().any(|s| s.by_ref && s.callee.is_some())
+    };
+    let confirmed = |name: &str| elsewhere || by_ref(name) || reader.confirms(name, slip);
+    reader.report(match note.meant {
+        Some((name, sure)) => mend::rewritten(d, segment, &name, sure && confirmed(&name)),
+        None => d,
+    });
+}
+
+/// All that is wrong with one path.
+fn notes(here: &Here, one: &Use) -> Vec<Note> {
+    let Use { reference, bound, .. } = one;
+    let path = &reference.path;
+    let Some((root, first)) = path.first().zip(bound.entries.first()) else {
+        return match (path.first(), &bound.end) {
+            (Some(root), End::Nothing(_)) => vec![unknown(here, path, &root.name)],
+            _ => Vec::new(),
+        };
+    };
+    if NAMESPACES.contains(&&*root.name) {
+        return namespace(here, reference, bound).into_iter().collect();
+    }
+    let doubt = first.doubt.as_ref().and_then(|doubt| doubtful(here, reference, root, doubt));
+    let doubt = doubt.filter(|n| n.severity == Severity::Error || wants_doubts(here, reference));
+    if doubt.as_ref().is_some_and(|n| n.severity == Severity::Error) {
+        return doubt.into_iter().collect();
+    }
+    // Of a step whose input is broken (reported) nobody knows what it gives.
+    let unclear = here.names.outside.as_ref().is_some_and(|o| o.unclear && !here.names.inputs.declared);
+    let lost = match &bound.end {
+        End::Open(0) if unclear => None,
+        End::Open(0) => Some(unknown(here, path, &root.name)),
+        End::Nothing(stop) => Some(nothing(here, path, bound, stop)),
+        End::Open(_) | End::There => None,
+    };
+    doubt.into_iter().chain(lost).collect()
+}
+
+/// Whether it is worth saying that a path is null where its step is skipped: not in conditions, which are there to ask, and
+/// not inside an `{{#if}}`.
+fn wants_doubts(here: &Here, reference: &Reference) -> bool {
+    !reference.guarded && !reference.beside() && here.purpose != Purpose::Condition
+}
+
+/// A value that is not there, or not on every path.
+fn doubtful(here: &Here, reference: &Reference, root: &Segment, doubt: &Doubt) -> Option<Note> {
+    let name = &root.name;
+    let dotted = reference.dotted();
+    let branch = here.names.order == Order::Parallel && here.at != At::End;
+    Some(match doubt {
+        Doubt::Own | Doubt::Beside if branch => {
+            let message = match doubt {
+                Doubt::Own => format!("`{name}` is the output of this very branch"),
+                _ => format!("`{name}` is a branch beside this one, so this is always null"),
+            };
+            let help = "branches run at the same time and see the state as it was before; use a sequential pipeline";
+            Note::new(Severity::Error, "unordered-read", message, help.to_owned())
+        }
+        Doubt::Own | Doubt::Beside | Doubt::Later => {
+            let message = match doubt {
+                Doubt::Own => format!("`{name}` is the output of this very step"),
+                _ => format!("`{name}` has not run yet here, so this is always null"),
+            };
+            let help = "a step sees only the steps before it; with `until` it sees the others from the second pass on";
+            Note::new(Severity::Error, "unordered-read", message, help.to_owned())
+        }
+        Doubt::Excluded { when, own } => {
+            let message = format!("`{dotted}` is always null here: its step is skipped whenever this one runs");
+            let help = format!("its step runs only when `{when}`, and this one only when `{own}`");
+            Note::new(Severity::Warning, "maybe-undefined", message, help)
+        }
+        // On which paths a value is missing is for the checker to say.
+        Doubt::FirstPass | Doubt::Skipped(_) => return None,
+        // Where nobody declares it, that is said with the name.
+        Doubt::NotGiven if &**name != "userQuery" || here.names.query.is_none() => return None,
+        Doubt::NotGiven => {
+            let message = "`userQuery` is always null: the step gives no `input`".to_owned();
+            let help = "a step does not pass on what came before it: write `input: { ... }`".to_owned();
+            return Some(Note::new(Severity::Warning, "unresolved-name", message, help));
+        }
+    })
+}
+
+/// A path that begins with `env` or `secrets`.
+fn namespace(here: &Here, reference: &Reference, bound: &Bound) -> Option<Note> {
+    let error = |rule, message: String, help: Option<String>| Some(Note::new(Severity::Error, rule, message, help));
+    let root = reference.path.first().map_or("", |s| &s.name);
+    let Some(entry) = reference.path.get(1) else {
+        let help = format!("write `{{{{{root}.NAME}}}}`");
+        return error("unresolved-name", format!("`{root}` alone names nothing"), Some(help));
+    };
+    if reference.path.len() > 2 {
+        let message = format!("`{root}.{}` is text and has no members", entry.name);
+        return error("property-of-text", message, None);
+    }
+    if bound.source != Source::Secrets || here.purpose == Purpose::Unused {
+        return None;
+    }
+    if here.purpose == Purpose::Prompt {
+        let message = format!("the secret `{}` would be sent to the model", entry.name);
+        let help = "secrets belong in tool parameters, headers and bodies".to_owned();
+        return error("secret-in-prompt", message, Some(help));
+    }
+    let message = format!("`{}` is not read by this version: a run that reaches it does not start", reference.dotted());
+    Some(Note::new(Severity::Warning, "refused", message, NO_SECRETS.to_owned()))
+}
+
+/// A path that goes on where nothing is.
+fn nothing(here: &Here, path: &[Segment], bound: &Bound, stop: &Stop) -> Note {
+    let at = stop.segment;
+    let dotted = path.iter().take(at).map(|s| &*s.name).collect::<Vec<_>>().join(".");
+    let name = path.get(at).map_or("", |s| &s.name);
+    let before = bound.entries.last();
+    // Nobody declared what the value is; it is only how answers are.
+    let undeclared = before.is_some_and(|e| types::is_answer(&e.schema));
+    let severity = if undeclared { Severity::Warning } else { Severity::Error };
+    let members = &stop.before.names;
+    if members.is_empty() {
+        let what = stop.before.what.unwrap_or("no object");
+        let message = format!("`{dotted}` is {what}, so `{dotted}.{name}` is always null");
+        let help = undeclared.then(|| "give the agent an `outputSchema` to get an object".to_owned());
+        return Note::new(severity, "property-of-text", message, help).meant(at, None);
+    }
+    let has = mend::listed(members.iter().map(|m| &**m));
+    let near = suggest::near(name, members.iter().map(|m| &**m));
+    let help = match near {
+        Some(near) => format!("did you mean `{}`? it has {has}", near.name),
+        None => format!("it has {has}"),
+    };
+    let note = Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help).meant(at, near);
+    // Where its first member is, the others are.
+    let root = path.first().map_or("", |s| &s.name);
+    let layered =
+        matches!(bound.entries.get(1).and_then(|e| e.read.as_ref()).map(|r| &r.source), Some(Source::Layered { .. }));
+    let step = here.names.named(root).first().and_then(|i| here.names.steps.get(*i)).filter(|_| !layered);
+    let declared = step.and_then(|s| s.callee.as_deref());
+    let declared = declared.and_then(|c| c.members.where_it_ends(path.iter().skip(1).map(|s| &*s.name)));
+    Note { declared, ..note }
+}
+
+/// A root that nothing defines: an error where names are declared, else a warning.
+fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
+    let scope = &*here.names;
+    let names: Vec<Arc<str>> = scope.roots(here.at);
+    let habit = prefixes::habit(scope, path, name, &names);
+    let (help, near) = match &habit {
+        Some((last, meant)) => {
+            let written = path.iter().take(last + 1).map(|s| &*s.name).collect::<Vec<_>>().join(".");
+            (format!("write `{meant}` instead of `{written}`: names have no prefix here"), None)
+        }
+        None => advice(scope, name, &names),
+    };
+    // As long as nobody knows whom a step calls, its name may be the one that is wrong.
+    let path = near.is_none().then(|| prefixes::member(scope, name, &names)).flatten().filter(|_| habit.is_none());
+    let near = near.map(|near| match scope.named(near.name).iter().filter_map(|i| scope.steps.get(*i)).next() {
+        Some(step) if step.callee.is_none() => Near { sure: false, ..near },
+        _ => near,
+    });
+    let with_habit = |note: Note| match habit {
+        Some((last, meant)) => Note { segments: Some((0, last)), meant: Some((meant, false)), ..note },
+        None if note.meant.is_none() && path.is_some() => {
+            Note { meant: path.clone().map(|p| (p.into(), false)), ..note }
+        }
+        None => note,
+    };
+    if scope.inputs.closed {
+        let message = format!("`{name}` is not defined here");
+        let label = near
+            .filter(|n| n.distance > 0)
+            .and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
+        return with_habit(Note {
+            label,
+            ..Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near)
+        });
+    }
+    let message = match scope.outside.as_ref().filter(|_| !scope.inputs.declared).map(|o| &o.given) {
+        Some(None) => format!("`{name}` is always null: the step gives no `input`"),
+        Some(Some(_)) => format!("`{name}` is always null: the step's `input` does not have it"),
+        None => format!("`{name}` is not declared: it is null unless the input has it"),
+    };
+    let given = scope.outside.as_ref().and_then(|o| o.given.as_ref()).into_iter().flatten();
+    let mut slip = given.filter(|text| near.is_some_and(|n| n.sure && *n.name == *text.value)).map(|text| {
+        let at = Location::new(scope.file, text.content());
+        (at, format!("the step gives `{}`", text.value))
+    });
+    let label = slip.next_back();
+    with_habit(Note { label, ..Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near) })
+}
+
+/// Where a name of the scope is declared.
+fn declared(scope: &AgentNames, name: &str) -> Option<Location> {
+    let step = scope.named(name).first().and_then(|i| scope.steps.get(*i));
+    step.map(|s| s.at).or_else(|| scope.inputs.members.place(name))
+}
+
+fn advice<'n>(scope: &'n AgentNames, name: &str, names: &'n [Arc<str>]) -> (String, Option<Near<'n>>) {
+    if let Some(step) = scope.steps.iter().find(|s| &*s.id == name) {
+        let key = Near { name: &step.key, distance: 0, sure: names.contains(&step.key) };
+        return (format!("the output of `{name}` lands at `{}`", step.key), Some(key));
+    }
+    let given = scope.outside.as_ref().and_then(|o| o.given.as_ref()).into_iter().flatten();
+    let near = suggest::near(name, given.map(|text| &*text.value)).filter(|near| near.sure);
+    if let Some(near) = near.filter(|near| names.iter().any(|n| **n == *near.name)) {
+        let there = mend::listed(names.iter().map(|n| &**n));
+        return (format!("did you mean `{}`? there is {there}", near.name), Some(near));
+    }
+    if scope.outside.as_ref().is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
+        let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
+        return (format!("an agent does not see the state of its pipeline: pass it with `{pass}`"), None);
+    }
+    let there = match names {
+        [] => "there are no names here".to_owned(),
+        some => format!("there is {}", mend::listed(some.iter().map(|n| &**n))),
+    };
+    // The id of a step is a name as well, for whoever writes it like one.
+    let aliases = scope.steps.iter().filter(|s| name.contains('-') && names.contains(&s.key));
+    let aliases = aliases.filter_map(|s| s.alias.as_deref());
+    let near = suggest::near(name, aliases.chain(names.iter().map(|n| &**n)));
+    if let (None, Some(path)) = (near, prefixes::member(scope, name, names)) {
+        return (format!("did you mean `{path}`? {there}"), None);
+    }
+    let help = match near {
+        Some(near) => format!("did you mean `{}`? {there}", near.name),
+        None if !scope.inputs.declared => format!("declare it under `inputSchema`; {there}"),
+        None => there,
+    };
+    (help, near)
+}

@@ -1,0 +1,43 @@
+//! What people get wrong in manifests: finders of mistakes over what front ends have read and bound, one folder a dialect, one
+//! file a subject, one list each. A finder reads data and gives findings; none changes what a run does.
+//!
+//! What can be told from the program alone, for every dialect, is for `trefoil-check` to find.
+
+mod aegis;
+mod agntz;
+mod sirenspec;
+mod swallowed;
+mod text;
+
+use trefoil_front::{Compiled, Findings, FrontEnd, Linked, Lowered, Project, Units};
+use trefoil_syntax::Diagnostic;
+
+/// The mistakes in everything that was compiled.
+pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
+    let mut found = match &compiled.units {
+        Units::Agntz(units) => agntz::check(units),
+        Units::Aegis(units) => aegis::check(units),
+        Units::Sirenspec(units) => sirenspec::check(units),
+    };
+    found.extend(compiled.found.blocks.iter().flat_map(swallowed::keys));
+    found
+}
+
+/// Documents as the entries of one program, with all that is found in them.
+pub fn linked(compiled: Compiled<'_>) -> Linked {
+    let found = find(&compiled);
+    compiled.link(found)
+}
+
+/// One document as the entry of a program. All findings go to `findings`; a program comes back only when none of them is an
+/// error.
+pub fn lower(front: &dyn FrontEnd, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
+    let linked = linked(front.compile(project, &[document], findings.facts.detail()));
+    let lowered = linked.sound();
+    if lowered.is_none() {
+        findings.draft = linked.program;
+    }
+    findings.diagnostics.extend(linked.found);
+    findings.facts.merge(linked.facts);
+    lowered
+}

@@ -1,0 +1,195 @@
+//! What edges ask of answers that are text: a text that is taken for a yes, a word that the prompt does not know.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Cond, OnTimeout, SlotId, Source};
+use trefoil_syntax::hash::HashMap;
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_template::{Comparison, Expression, Function, Value};
+
+use super::subject::Subject;
+use trefoil_front::mend;
+use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
+use trefoil_front::sirenspec::names::stand::{Reading, Stand};
+
+/// A word that an edge compares an answer with.
+struct Asked<'m> {
+    word: Arc<str>,
+    when: &'m Text,
+}
+
+/// Looks at the conditions of the edges, in the order of the nodes that they lead to.
+pub fn check(subject: &Subject<'_, '_>) {
+    if subject.manifest.edges.iter().all(|edge| edge.when.is_none()) {
+        return;
+    }
+    let slots = subject.known.nodes.iter().enumerate().map(|(at, n)| (n.slot, at));
+    let nodes: HashMap<SlotId, usize> = slots.collect();
+    let mut words: Vec<(usize, Vec<Asked<'_>>)> = Vec::new();
+    for link in (0..subject.known.nodes.len()).flat_map(|at| subject.links.incoming(at)) {
+        let when = subject.manifest.edges.get(link.edge).and_then(|edge| edge.when);
+        let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
+        let read = bound.filter(|bound| bound.text.as_condition().is_some());
+        let (Some(cond), Some(when)) = (read.and_then(|bound| bound.text.cond()), when) else { continue };
+        let mut look = Look { subject, nodes: &nodes, cond: &cond, when, words: &mut words };
+        look.truth(cond.condition.expression());
+    }
+    words.iter().for_each(|(node, asked)| unknown(subject, *node, asked));
+}
+
+struct Look<'l, 's, 'd> {
+    subject: &'l Subject<'s, 'd>,
+    nodes: &'l HashMap<SlotId, usize>,
+    cond: &'l Cond,
+    when: &'s Text,
+    words: &'l mut Vec<(usize, Vec<Asked<'s>>)>,
+}
+
+impl Look<'_, '_, '_> {
+    /// An expression where its truth counts.
+    fn truth(&mut self, expression: &Expression) {
+        match expression {
+            Expression::And(all) | Expression::Or(all) => all.iter().for_each(|e| self.truth(e)),
+            Expression::Not(inner) => self.truth(inner),
+            Expression::Reference(r) => self.yes(*r),
+            Expression::Call(Function::Bool, inner) => {
+                if let [Expression::Reference(r)] = inner.as_slice() {
+                    self.yes(*r);
+                }
+            }
+            Expression::Compare(operands, comparisons) => {
+                let ([Expression::Reference(r), other], [comparison]) = (operands.as_slice(), comparisons.as_slice())
+                else {
+                    return;
+                };
+                let Some(node) = self.answer(*r) else { return };
+                match (comparison, other) {
+                    (Comparison::Equal, Expression::Literal(Value::Str(word))) => self.word(node, word),
+                    (Comparison::In, Expression::List(items)) => {
+                        for item in items {
+                            if let Expression::Literal(Value::Str(word)) = item {
+                                self.word(node, word);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, node: usize, word: &Arc<str>) {
+        let asked = Asked { word: word.clone(), when: self.when };
+        match self.words.iter_mut().find(|(n, _)| *n == node) {
+            Some((_, all)) => all.push(asked),
+            None => self.words.push((node, vec![asked])),
+        }
+    }
+
+    /// The node whose whole answer a reference is.
+    fn answer(&self, reference: u32) -> Option<usize> {
+        let reference = self.cond.condition.references().get(reference as usize)?;
+        let rest = reference.path.get(usize::from(reference.binding.skip)..)?;
+        let (slot, whole) = match self.cond.sources.get(reference.binding.source as usize)? {
+            Source::Member(slot, _) => (slot, rest.is_empty()),
+            Source::Slot(slot) => (slot, matches!(rest, [output] if &*output.name == "output")),
+            _ => return None,
+        };
+        self.nodes.get(slot).copied().filter(|_| whole)
+    }
+
+    /// An answer that is asked as true or false.
+    fn yes(&self, reference: u32) {
+        let Some(node) = self.answer(reference).and_then(|at| self.subject.manifest.nodes.get(at)) else { return };
+        let prompt = |text: Option<&Text>| text.and_then(|t| choice(&t.value));
+        let found = match &node.kind {
+            NodeKind::Human(human) => match &human.on_timeout {
+                OnTimeout::Answer(text) if is_no(text) => Some(("", text.trim().to_owned())),
+                _ => prompt(human.prompt),
+            },
+            NodeKind::Agent(agent) => {
+                let system = agent.agent.and_then(|id| self.subject.manifest.agent(&id.value)).and_then(|a| a.system);
+                match &agent.on_failure {
+                    Some(OnFailure::UseDefault(text)) if is_no(text) => Some(("", text.trim().to_owned())),
+                    _ => prompt(system),
+                }
+            }
+            _ => None,
+        };
+        let Some((yes, no)) = found else { return };
+        let Some(path) = self.cond.condition.references().get(reference as usize).map(|r| r.dotted()) else { return };
+        let at = self
+            .cond
+            .spans
+            .get(reference as usize)
+            .map_or(self.cond.origin, |s| Location::new(self.cond.origin.file, *s));
+        let message = format!("`{path}` is text; every non-empty text is true, even `{no}`");
+        let yes = if yes.is_empty() { "yes" } else { yes };
+        let d = Diagnostic::warning("constant-condition", at, message);
+        self.subject.reader.report(d.help(format!("compare it: `{path} == \"{yes}\"`")));
+    }
+}
+
+/// Whether an answer says no.
+fn is_no(text: &str) -> bool {
+    ["no", "n", "false", "reject", "rejected", "deny", "denied"].iter().any(|w| text.trim().eq_ignore_ascii_case(w))
+}
+
+/// The two answers that a prompt asks for.
+fn choice(prompt: &str) -> Option<(&'static str, String)> {
+    const PAIRS: [(&str, &str); 4] = [("yes", "no"), ("true", "false"), ("y", "n"), ("approve", "reject")];
+    let bare: String =
+        prompt.chars().filter(|c| !matches!(c, '"' | '\'' | '`' | '*')).collect::<String>().to_lowercase();
+    let (yes, no) = PAIRS.into_iter().find(|(yes, no)| {
+        let joined = ["/", " / ", " or ", "|"].map(|by| format!("{yes}{by}{no}"));
+        joined.iter().any(|pair| has_word(&bare, pair))
+    })?;
+    Some((yes, no.to_owned()))
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, found)| {
+        edge(text.get(..at).and_then(|t| t.chars().next_back()))
+            && edge(text.get(at + found.len()..).and_then(|t| t.chars().next()))
+    })
+}
+
+/// Words that the prompt does not name, though it names the others that edges ask for.
+fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
+    for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
+        // Beside the same without the blank it is one of several forms of an answer.
+        if one.when.value.matches(one.word.trim()).count() > 1 {
+            continue;
+        }
+        let message = format!(
+            "`{}` has a blank at its end or its beginning, and equals only text that has it too",
+            one.word.escape_debug()
+        );
+        let at = mend::literal(one.when, subject.reader.file, &one.word)
+            .map_or(subject.reader.at(one.when.span), |(at, _)| at);
+        let d = Diagnostic::warning("unknown-value", at, message);
+        subject.reader.report(d.help(format!("write `\"{}\"`", one.word.trim())));
+    }
+    let Some(NodeKind::Agent(agent)) = subject.manifest.nodes.get(node).map(|n| &n.kind) else { return };
+    let Some(agent) = agent.agent.and_then(|id| subject.manifest.agent(&id.value)) else { return };
+    let Some(system) = agent.system.filter(|_| asked.len() > 1) else { return };
+    let prompt = system.value.to_lowercase();
+    let named = |word: &str| has_word(&prompt, &word.trim().to_lowercase());
+    let mut strange = asked.iter().filter(|a| !a.word.trim().is_empty() && !named(&a.word));
+    let Some(one) = strange.next() else { return };
+    // One that is not named among others that are: else the words come from somewhere else.
+    if strange.any(|other| other.word != one.word) {
+        return;
+    }
+    let words = prompt.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(|w| !w.is_empty());
+    let Some(near) = suggest::near(&one.word.to_lowercase(), words).filter(|near| near.sure) else { return };
+    let at =
+        mend::literal(one.when, subject.reader.file, &one.word).map_or(subject.reader.at(one.when.span), |(at, _)| at);
+    let message =
+        format!("the prompt of `{}` does not name `{}`, though it names the others", agent.id.value, one.word);
+    let d = Diagnostic::warning("unknown-value", at, message).label(subject.reader.at(system.span), "the prompt");
+    subject.reader.report(d.help(format!("did you mean `{}`?", near.name)));
+}

@@ -1,0 +1,85 @@
+//! What a sub-workflow needs and is not given, and what it is given and does not read.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, Severity, suggest};
+
+use super::subject::Subject;
+use trefoil_front::mend::respelt;
+use trefoil_front::sirenspec::manifest::{CallNode, NodeKind};
+use trefoil_front::sirenspec::names::child::Child;
+
+/// Looks at every workflow node whose file there is.
+pub fn check(subject: &Subject<'_, '_>) {
+    for (node, child) in subject.manifest.nodes.iter().zip(subject.children) {
+        if let (NodeKind::Call(call), Some(child)) = (&node.kind, child) {
+            one(subject, call, child);
+        }
+    }
+}
+
+/// What the sub-workflow needs, and what it does not read.
+fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
+    let Some(reference) = node.reference else { return };
+    let given = |name: &Arc<str>| node.inputs.iter().any(|e| e.key.value == *name);
+    // A field that has to be given and stands here under a name that is nearly its own.
+    let mut meant: Vec<&str> = Vec::new();
+    for entry in &node.inputs {
+        if !child.wanted.known.contains(&entry.key.value) {
+            let open = child.wanted.known.iter().filter(|n| !given(n) && !child.wanted.lacking.contains(n));
+            if let Some(near) = suggest::near(&entry.key.value, open.map(|n| &**n)) {
+                meant.push(near.name);
+                subject.reader.report(slip(subject, entry, reference, child, near));
+                continue;
+            }
+            subject.reader.report(
+                Diagnostic::warning(
+                    "no-effect",
+                    subject.reader.at(entry.key.span),
+                    format!("`{}` has no effect: `{}` does not read it", entry.key.value, reference.value),
+                )
+                .help(format!("it is read there as `{{{{ inputs.{} }}}}`", entry.key.value)),
+            );
+        }
+    }
+    // A field under another name is the slip, and was told.
+    let told = node.inputs.iter().any(|e| !child.wanted.known.contains(&e.key.value));
+    for name in child.wanted.lacking.iter().filter(|_| !told) {
+        let message =
+            format!("`{}` reads `inputs.{name}`, which is neither given here nor declared there", reference.value);
+        let d = Diagnostic::error("missing-key", subject.reader.at(reference.span), message);
+        subject.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
+    }
+    for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
+        if !given(name) && !meant.contains(&&**name) {
+            let message = format!("`{}` needs the input `{name}`", reference.value);
+            let d = Diagnostic::error("missing-key", subject.reader.at(reference.span), message);
+            let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
+            let d = declared.into_iter().fold(d, |d, at| d.label(at, "declared here"));
+            subject.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
+        }
+    }
+}
+
+/// An input under a name that is nearly that of a field: an error where the field has to be given.
+fn slip(
+    subject: &Subject<'_, '_>,
+    entry: &Entry,
+    reference: &Text,
+    child: &Child,
+    near: suggest::Near<'_>,
+) -> Diagnostic {
+    let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
+    let (severity, why) = match needed {
+        true => (Severity::Error, format!(", and needs `{}`", near.name)),
+        false => (Severity::Warning, String::new()),
+    };
+    let (name, at) = (&entry.key.value, subject.reader.at(entry.key.span));
+    let message = format!("`{}` has no input `{name}`{why}", reference.value);
+    let mut d = Diagnostic::new("unknown-input", severity, at, message).help(format!("did you mean `{}`?", near.name));
+    if let Some((_, declared)) = child.wanted.places.iter().find(|(n, _)| **n == *near.name) {
+        d = d.label(*declared, "declared here");
+    }
+    respelt(d, at, &entry.key, near)
+}

@@ -1,0 +1,66 @@
+//! `swarm_size` that comes to no number of instances.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_template::Value;
+
+use super::list::default_of;
+use super::subject::{Subject, outside};
+use trefoil_front::bound::BoundText;
+use trefoil_front::names::Use;
+use trefoil_front::sirenspec::manifest::{MAX_SWARM_SIZE, Over, Size};
+use trefoil_front::sirenspec::names::stand::Stand;
+
+/// Looks at every number that a template gives.
+pub fn check(subject: &Subject<'_, '_>) {
+    for (at, factory) in subject.factories() {
+        if let Some(Over::Count(Size::Text(text))) = &factory.over
+            && let Some(bound) = subject.text(at, Stand::Decides("swarm_size"), text)
+        {
+            whole(subject, bound);
+        }
+    }
+}
+
+/// It is a placeholder by itself, and its default a number.
+fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
+    let Some(template) = bound.as_template() else { return };
+    // A text of digits and placeholders may come to a number.
+    let words = outside(&bound.source.value, template);
+    if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
+        let message = format!("`swarm_size` must be a whole number, and `{}` can be none", bound.source.value.trim());
+        let d = Diagnostic::error("wrong-type", bound.at, message);
+        return subject.reader.report(d.help("give it a number, or a placeholder and nothing else"));
+    }
+    for used in &bound.uses {
+        match &used.reference.default {
+            Some(default) => of_default(subject, used, default, template.is_single()),
+            None => of_input(subject, used),
+        }
+    }
+}
+
+fn of_default(subject: &Subject<'_, '_>, used: &Use, default: &str, single: bool) {
+    let least = i64::from(single);
+    if default.trim().parse().is_ok_and(|n: i64| (least..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+        return;
+    }
+    let message = format!("the default of `swarm_size` is no number of instances: `{default}`");
+    let d = Diagnostic::warning("wrong-type", used.at, message);
+    subject.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
+}
+
+/// An input that stands for a number of instances, and its default is none.
+fn of_input(subject: &Subject<'_, '_>, used: &Use) {
+    let Some((field, default)) = default_of(subject, &used.reference) else { return };
+    let number = match default {
+        Value::Str(text) => text.trim().parse().ok(),
+        other => other.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64),
+    };
+    if number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+        return;
+    }
+    let path = used.reference.dotted();
+    let message = format!("`{path}` is no number of instances by its default: `{}`", default.to_text());
+    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.reader.at(field), "the default");
+    subject.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
+}

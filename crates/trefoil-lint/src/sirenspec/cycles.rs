@@ -1,0 +1,81 @@
+//! Nodes that wait for each other: by edges and fallbacks, or by what their templates read (decision S10).
+
+use trefoil_syntax::{Diagnostic, Location, Span};
+
+use super::subject::Subject;
+use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
+use trefoil_front::sirenspec::names::links::Link;
+use trefoil_front::sirenspec::names::reads::Read;
+
+/// Looks at the knots that keep the nodes from having an order.
+pub fn check(subject: &Subject<'_, '_>) {
+    let knots = &subject.links.knots;
+    knots.reads.iter().for_each(|ring| of_reads(subject, ring));
+    knots.edges.iter().for_each(|ring| of_edges(subject, ring));
+}
+
+/// The steps of a ring: from one node to the next.
+fn steps(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    ring.iter().copied().zip(ring.iter().skip(1).chain(ring.first()).copied())
+}
+
+fn of_edges(subject: &Subject<'_, '_>, ring: &[usize]) {
+    let id = |at: usize| subject.known.id(at);
+    let reader = subject.reader;
+    let place = |(from, to): (usize, usize)| -> Option<(Location, String)> {
+        if let Some(at) = falls_back(subject, from, to) {
+            return Some((reader.at(at), format!("`{}` falls back to `{}`", id(from), id(to))));
+        }
+        let mut edges = subject.links.edges.iter().chain(&subject.links.idle);
+        let edge = subject.manifest.edges.get(edges.find(|l: &&Link| l.from == from && l.to == to)?.edge)?;
+        Some((reader.at(edge.node.span), format!("`{}` -> `{}`", edge.from.value, edge.to.value)))
+    };
+    let places: Vec<(Location, String)> = steps(ring).filter_map(place).collect();
+    let start = ring.first().and_then(|at| subject.manifest.nodes.get(*at)).map(|n| reader.at(n.id.span));
+    let Some(at) = places.last().map(|(at, _)| *at).or(start) else { return };
+    let falls = steps(ring).any(|(from, to)| falls_back(subject, from, to).is_some());
+    let (what, help) = match falls {
+        true => ("the edges and a `fallback_node`", "a fallback cannot run before the node that it replaces"),
+        false => ("the edges", "a workflow has no loops: take one of these edges out"),
+    };
+    let named: Vec<String> = ring.iter().chain(ring.first()).map(|at| format!("`{}`", id(*at))).collect();
+    let message = format!("{what} form a cycle: {}", named.join(" -> "));
+    let mut d = Diagnostic::error("edge-cycle", at, message).help(help);
+    for (at, what) in places.iter().rev().skip(1).rev() {
+        d = d.label(*at, what.clone());
+    }
+    reader.report(d);
+}
+
+/// Where a node says that another one runs when it fails.
+fn falls_back(subject: &Subject<'_, '_>, from: usize, to: usize) -> Option<Span> {
+    subject.links.fallback.get(from).copied().flatten().filter(|f| *f == to)?;
+    let NodeKind::Agent(agent) = &subject.manifest.nodes.get(from)?.kind else { return None };
+    match agent.on_failure.as_ref().or(subject.manifest.defaults.on_failure.as_ref()) {
+        Some(OnFailure::Fallback(target)) => Some(target.span),
+        _ => None,
+    }
+}
+
+/// Nodes that read each other: told at the reference that goes against the order which edges or the file give them.
+fn of_reads(subject: &Subject<'_, '_>, ring: &[usize]) {
+    let base = subject.links.knots.base.as_ref();
+    let read = |(source, reader): (usize, usize)| {
+        subject.links.reads.iter().find(|r| r.source == source && r.reader == reader)
+    };
+    let found: Vec<&Read> = steps(ring).filter_map(read).collect();
+    let id = |at: usize| subject.known.id(at);
+    let against = |r: &&&Read| base.is_some_and(|order| order.precedes(r.reader, r.source));
+    let unordered = |r: &&&Read| base.is_some_and(|order| !order.precedes(r.source, r.reader));
+    let first = found.iter().find(against).or_else(|| found.iter().find(unordered)).or(found.first());
+    let Some(first) = first else { return };
+    let who: Vec<String> = ring.iter().map(|at| format!("`{}`", id(*at))).collect();
+    let message =
+        format!("InterpolationError [circular_ref]: circular template reference among the nodes {}", who.join(", "));
+    let mut d = Diagnostic::error("circular-ref", first.at, message)
+        .help("a node can read only what ended before it; remove one of these references");
+    for read in &found {
+        d = d.label(read.at, format!("`{}` reads `{}` of `{}`", id(read.reader), read.path, id(read.source)));
+    }
+    subject.reader.report(d);
+}

@@ -1,0 +1,77 @@
+//! Instances of a factory that all do the same, because nothing reads what they stand for.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Style, Text};
+
+use super::subject::Subject;
+use trefoil_front::names::Use;
+use trefoil_front::sirenspec::manifest::{FactoryNode, Over, Worker};
+use trefoil_front::sirenspec::names::stand::{Reading, Stand};
+use trefoil_front::sirenspec::names::types::written_list;
+
+/// Looks at every factory that goes over a list.
+pub fn check(subject: &Subject<'_, '_>) {
+    for (at, factory) in subject.factories() {
+        let Some(Over::List(list)) = &factory.over else { continue };
+        let in_inputs = reads(subject, at, "item", |stand| stand == Stand::Inputs);
+        if !in_inputs && bare_variable(subject, factory) {
+            continue;
+        }
+        // Without inputs, an agent is sent the item.
+        let sent = match &factory.worker {
+            None => true,
+            Some(Worker::Agent(name)) => factory.inputs.is_empty() || subject.manifest.agent(&name.value).is_none(),
+            Some(Worker::Swrm(_)) => false,
+        };
+        if !sent && !reads(subject, at, "item", |_| true) {
+            same_for_all(subject, at, factory, list);
+        }
+    }
+}
+
+/// Whether a text of an instance reads a loop variable.
+fn reads(subject: &Subject<'_, '_>, node: usize, variable: &str, of: impl Fn(Stand) -> bool) -> bool {
+    let named = |used: &Use| used.reference.path.first().is_some_and(|head| *head.name == *variable);
+    let texts = subject.texts.all().iter().filter(|text| text.here.who == Reading::Node(node));
+    let mut texts = texts.filter(|text| text.here.instance().is_some() && of(text.here.stand));
+    texts.any(|bound| bound.text.uses.iter().any(named))
+}
+
+/// An input that is the name of the list's element, and not the element.
+fn bare_variable(subject: &Subject<'_, '_>, factory: &FactoryNode<'_>) -> bool {
+    let mut texts = factory.inputs.iter().filter_map(|e| e.value.string());
+    let Some(text) = texts.find(|text| matches!(&*text.value, "item" | "$item")) else { return false };
+    let place = subject.reader.at(text.content());
+    let message = format!("`{}` is text, and every instance gets that word", text.value);
+    let d = Diagnostic::warning("not-a-placeholder", place, message);
+    subject.reader.report(match text.style {
+        Style::Plain => d.suggestion("write `\"{{ item }}\"`", place, "\"{{ item }}\""),
+        Style::Single | Style::Double => d.suggestion("write `{{ item }}`", place, "{{ item }}"),
+        _ => d.help("write `{{ item }}`"),
+    });
+    true
+}
+
+/// No instance gets what it stands for. A list that is written out may be there for the number of its elements only, where
+/// they are told apart by their position.
+fn same_for_all(subject: &Subject<'_, '_>, at: usize, factory: &FactoryNode<'_>, list: &Text) {
+    let Some(bound) = subject.text(at, Stand::Decides("for_each"), list) else { return };
+    let Some(template) = bound.as_template() else { return };
+    // Where the list is made of `item`, that is the slip; and one item is all there is to do.
+    let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
+    let written = || template.literal().and_then(written_list);
+    let single = || written().is_some_and(|list| list.as_list().is_some_and(|list| list.len() < 2));
+    let by_index = reads(subject, at, "index", |_| true);
+    if confused || by_index && template.literal().is_some() || single() {
+        return;
+    }
+    let message = match by_index {
+        true => "what is in the list makes no difference: nothing reads the `item` that an instance stands for",
+        false => "every instance does the same work: nothing reads the `item` that it stands for",
+    };
+    let d = Diagnostic::warning("no-effect", subject.reader.at(list.span), message);
+    subject.reader.report(match factory.inputs.is_empty() {
+        true => d.help("write `{{ item }}` into the prompts of its agents"),
+        false => d.help("give it to them: `inputs: {task: \"{{ item }}\"}`"),
+    });
+}

@@ -1,0 +1,100 @@
+//! `for_each` that comes to no list: text that is none, a default that is none, the joined text of another factory.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_template::{Reference, Value};
+
+use super::subject::{Subject, outside};
+use trefoil_front::bound::BoundText;
+use trefoil_front::mend;
+use trefoil_front::names::Use;
+use trefoil_front::sirenspec::manifest::{NodeKind, Over, Root, Size};
+use trefoil_front::sirenspec::names::known::words;
+use trefoil_front::sirenspec::names::stand::Stand;
+use trefoil_front::sirenspec::names::types::written_list;
+
+/// Looks at every list that a factory goes over.
+pub fn check(subject: &Subject<'_, '_>) {
+    for (at, factory) in subject.factories() {
+        if let Some(Over::List(text)) = &factory.over
+            && let Some(bound) = subject.text(at, Stand::Decides("for_each"), text)
+        {
+            whole(subject, bound);
+            let single = bound.as_template().is_some_and(|template| template.is_single());
+            for used in bound.uses.iter().filter(|_| single) {
+                match &used.reference.default {
+                    Some(default) => of_default(subject, used, default),
+                    None => of_input(subject, used),
+                }
+                of_factory(subject, used);
+            }
+        }
+    }
+}
+
+/// Text that is written out has to be a JSON list.
+fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
+    let Some(template) = bound.as_template() else { return };
+    let (at, value) = (bound.at, bound.source.value.trim_start());
+    if let Some(literal) = template.literal() {
+        if written_list(literal).is_none() {
+            let d = Diagnostic::error("wrong-type", at, "`for_each` must be a JSON list");
+            subject
+                .reader
+                .report(d.help("for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`"));
+        }
+        return;
+    }
+    // What begins with a bracket may come to a list; what begins with a placeholder surely was to be that alone.
+    let alone = template.references().len() == 1 && outside(&bound.source.value, template).trim().is_empty();
+    if !alone && !value.starts_with('[') {
+        let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
+        let message = format!("`for_each` must be {what}: this comes to text that is no list");
+        subject.reader.report(Diagnostic::error("wrong-type", at, message).help("for example `{{ plan.output }}`"));
+    }
+}
+
+fn of_default(subject: &Subject<'_, '_>, used: &Use, default: &str) {
+    if written_list(default).is_none() {
+        let message = format!("the default of `for_each` is not a JSON list: `{default}`");
+        let d = Diagnostic::warning("wrong-type", used.at, message);
+        subject.reader.report(d.help("write `'[]'` for no instance at all"));
+    }
+}
+
+/// An input that stands for a list, and its default is none.
+fn of_input(subject: &Subject<'_, '_>, used: &Use) {
+    let Some((field, Value::Str(default))) = default_of(subject, &used.reference) else { return };
+    if written_list(default).is_some() {
+        return;
+    }
+    let path = used.reference.dotted();
+    let message = format!("`{path}` is no JSON list by its default, so a run without that input fails");
+    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.reader.at(field), "the default");
+    subject.reader.report(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
+}
+
+/// The field of the input that a reference is, where it has a default: where, and which.
+pub fn default_of<'s>(subject: &Subject<'s, '_>, reference: &Reference) -> Option<(trefoil_syntax::Span, &'s Value)> {
+    let [root, name] = reference.path.as_slice() else { return None };
+    let field = subject.manifest.input.iter().find(|f| *root.name == *"inputs" && f.name.value == name.name)?;
+    Some((field.span, field.default.as_ref()?))
+}
+
+/// The text of another factory, which is all its instances' texts in one (decision S5), in the place of its list.
+fn of_factory(subject: &Subject<'_, '_>, used: &Use) {
+    let path = words(&used.reference.path);
+    let known = subject.known;
+    let named = known.node_at(&path).filter(|(_, taken)| path.get(*taken).is_some_and(|word| **word == *"output"));
+    let Some((at, taken)) = named.filter(|(_, taken)| taken + 1 == path.len()) else { return };
+    let Some(NodeKind::Factory(other)) = subject.manifest.nodes.get(at).map(|n| &n.kind) else { return };
+    let look = known.look(Root::Working, &path);
+    let written = look.seeded || look.writes.iter().any(|w| known.provides(*w, &path));
+    if written || matches!(other.over, Some(Over::Count(Size::Fixed(1)))) {
+        return;
+    }
+    let id = known.id(at);
+    let message = format!("`{id}.output` joins the results of all instances of `{id}` as text; it is not a list");
+    let d = Diagnostic::warning("wrong-type", used.at, message).help(format!("the list is `{{{{ {id}.outputs }}}}`"));
+    let segment = mend::segment(&used.reference, used.at, taken);
+    subject.reader.report(mend::rewritten(d, segment, "outputs", false));
+}

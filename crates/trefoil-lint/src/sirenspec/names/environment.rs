@@ -1,0 +1,36 @@
+//! Variables of the environment where they decide what a run does, and credentials in prompts.
+
+use trefoil_ir::credential::is_credential;
+use trefoil_syntax::Diagnostic;
+
+use super::name::Name;
+use super::undefined;
+use trefoil_front::names::End;
+use trefoil_front::sirenspec::names::stand::Stand;
+
+/// A path that begins with `env`.
+pub fn check(name: Name<'_, '_, '_>) {
+    if name.reference().path.len() < 2 {
+        return undefined::no_field(name, "env");
+    }
+    if let End::Nothing(stop) = &name.used.bound.end {
+        return undefined::undefined(name, stop.segment, Vec::new(), None);
+    }
+    if let Stand::Decides(key) = name.here().stand {
+        let path = name.dotted();
+        let message = format!("`{path}` cannot be used in `{key}`: what a run does must not depend on the environment");
+        let d = Diagnostic::error("env-decides", name.at(), message);
+        name.report(d.help("pass the value in as a field of `input`"));
+    }
+}
+
+/// A variable of the environment that is a credential by its name, where a model reads it or a person.
+pub fn credential(name: Name<'_, '_, '_>) {
+    let [root, variable] = name.reference().path.as_slice() else { return };
+    if *root.name != *"env" || !is_credential(&variable.name) {
+        return;
+    }
+    let message = format!("`{}` is a credential by its name, and would be put into a prompt", name.dotted());
+    let d = Diagnostic::warning("secret-in-prompt", name.at(), message);
+    name.report(d.help("credentials belong in the `headers` of a tool"));
+}

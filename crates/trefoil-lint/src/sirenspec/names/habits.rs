@@ -1,0 +1,136 @@
+//! Paths that other systems would read, or another place of this one: what was meant, where all of it is right but the place.
+
+use std::sync::Arc;
+
+use super::name::Name;
+use trefoil_front::sirenspec::manifest::{NodeKind, Root};
+use trefoil_front::sirenspec::names::types;
+
+/// What other systems put before the id of a node.
+const BEFORE_NODES: [&str; 7] = ["nodes", "steps", "outputs", "context", "results", "state", "agents"];
+
+/// What other systems call the message of a run.
+const MESSAGES: [&str; 4] = ["input", "prompt", "query", "question"];
+
+/// The path that was meant: an input without `inputs`, a node behind `nodes`, an agent of a swarm without its node, a path of
+/// the other tree.
+pub fn meant(name: Name<'_, '_, '_>, root: Root, base: usize) -> Option<String> {
+    let words: Vec<&str> = name.reference().path.iter().map(|s| &*s.name).collect();
+    if base == 1 {
+        return other_tree(name, root, words.get(1..)?);
+    }
+    let (first, rest) = words.split_first()?;
+    if let Some(meant) = foreign(name, first, rest) {
+        return Some(meant);
+    }
+    if name.known().inputs.field(first).is_some() {
+        return Some(format!("inputs.{}", words.join(".")));
+    }
+    if rest.is_empty() && MESSAGES.contains(first) {
+        return Some("inputs.message".to_owned());
+    }
+    own_agent(name, &words).or_else(|| agent_of_node(name, first, rest)).or_else(|| behind_word(name, first, rest))
+}
+
+/// A path of one tree that is in the other one. What a node leaves is read by its id, not by the tree of what is written.
+fn other_tree(name: Name<'_, '_, '_>, root: Root, words: &[&str]) -> Option<String> {
+    let path = owned(words);
+    let (other, word) = match root {
+        Root::Working => (Root::Output, "output"),
+        Root::Output => (Root::Working, "working"),
+    };
+    let known = name.known();
+    if known.leads(other, &path) && (other == Root::Output || known.node_at(&path).is_none()) {
+        return Some(format!("{word}.{}", words.join(".")));
+    }
+    (root == Root::Output && !name.here().is_condition()).then(|| of_node(name, words)).flatten()
+}
+
+/// What other systems call what is there: `secrets.TOKEN`, `state.article`, the agent of a node.
+fn foreign(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+    let known = name.known();
+    let variable =
+        |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') && !name.is_empty();
+    match (first, rest) {
+        ("secrets", [name]) => return Some(format!("env.{name}")),
+        ("state", rest) => {
+            let (root, word, path) = match rest {
+                ["output", path @ ..] => (Root::Output, "output", path),
+                ["working", path @ ..] => (Root::Working, "working", path),
+                path => (Root::Working, "working", path),
+            };
+            let segments = owned(path);
+            if known.leads(root, &segments) && known.node_at(&segments).is_none() {
+                return Some(format!("{word}.{}", path.join(".")));
+            }
+        }
+        (name, []) if name.contains('_') && variable(name) => return Some(format!("env.{name}")),
+        (name, []) => {
+            if let Some(name) = name.strip_prefix("env:").filter(|name| variable(name)) {
+                return Some(format!("env.{name}"));
+            }
+        }
+        (_, ["output", index, ..]) if index.bytes().all(|b| b.is_ascii_digit()) => {
+            let node = known.node_of(first).and_then(|at| name.kind(at));
+            if matches!(node, Some(NodeKind::Factory(_))) {
+                return Some(format!("{first}.outputs.{}", rest.get(1..)?.join(".")));
+            }
+        }
+        _ => {}
+    }
+    // An agent's id in the place of its node's.
+    let manifest = name.subject.manifest;
+    manifest.agent(first).filter(|_| known.node_of(first).is_none())?;
+    let mut users = manifest
+        .nodes
+        .iter()
+        .filter(|n| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| *agent.value == *first)));
+    let user = users.next().filter(|_| users.next().is_none())?;
+    let all: Vec<&str> = std::iter::once(&*user.id.value).chain(rest.iter().copied()).collect();
+    of_node(name, &all)
+}
+
+/// An agent of the swarm whose synthesis reads.
+fn own_agent(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
+    let me = name.here().node()?;
+    let is_own = |word: &&str| name.here().swarm().iter().any(|(id, _)| **id == **word);
+    let agent = words.iter().position(is_own).filter(|at| *at < 2)?;
+    Some(format!("{}.agents.{}.{}", me.id, words.get(agent)?, after(words.get(agent + 1..))))
+}
+
+/// An agent of another node's swarm, without `agents` or behind another word.
+fn agent_of_node(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+    let node = name.known().nodes.get(name.known().node_of(first)?)?;
+    let is_agent = |word: &&str| node.agents.iter().any(|(id, _)| **id == **word);
+    let agent = rest.iter().take(2).position(is_agent).filter(|_| rest.first() != Some(&"agents"))?;
+    Some(format!("{}.agents.{}.{}", node.id, rest.get(agent)?, after(rest.get(agent + 1..))))
+}
+
+/// What is read of an agent: all of its answer, if nothing else is said.
+fn after(words: Option<&[&str]>) -> String {
+    words.filter(|words| !words.is_empty()).map_or("output".to_owned(), |words| words.join("."))
+}
+
+/// A node behind a word of another system.
+fn behind_word(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+    let (node, more) = rest.split_first().filter(|_| BEFORE_NODES.contains(&first))?;
+    name.known().node_of(node)?;
+    match more.is_empty() {
+        true => Some(format!("{node}.output")),
+        false => name.known().leads(Root::Working, &owned(rest)).then(|| rest.join(".")),
+    }
+}
+
+/// The path to what a node left, of an id and perhaps what is behind it.
+fn of_node(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
+    let (id, rest) = words.split_first()?;
+    let node = name.known().nodes.get(name.known().node_of(id)?)?;
+    if rest.is_empty() {
+        return Some(format!("{id}.{}", node.output.join(".")));
+    }
+    types::missing(&node.schema, &owned(rest)).is_none().then(|| words.join("."))
+}
+
+fn owned(words: &[&str]) -> Vec<Arc<str>> {
+    words.iter().map(|word| Arc::from(*word)).collect()
+}

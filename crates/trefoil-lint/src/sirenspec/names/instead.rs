@@ -1,0 +1,66 @@
+//! What to do where a path goes on behind a value in which there is nothing of that name.
+
+use std::sync::Arc;
+
+use trefoil_template::Value;
+
+use super::name::Name;
+use trefoil_front::sirenspec::manifest::{NodeKind, Root};
+
+/// Advice, and perhaps the path that was meant.
+pub struct Instead {
+    /// What to do.
+    pub help: String,
+    /// The path that was meant.
+    pub path: Option<String>,
+    /// The value is a list, not text.
+    pub list: bool,
+}
+
+/// The advice for a path of which so many segments lead somewhere, to something that has no names.
+pub fn instead(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>], leading: usize) -> Option<Instead> {
+    let known = name.known();
+    let (before, after) = path.split_at_checked(leading).filter(|(before, _)| !before.is_empty())?;
+    let written: Vec<&str> = name.reference().path.iter().take(base + leading).map(|s| &*s.name).collect();
+    let written = written.join(".");
+    if let Some(Value::List(items)) = known.seeded(root, before) {
+        let help = match items.len().checked_sub(1) {
+            Some(last) => format!("it is a list: the first index is 0, the last one {last}"),
+            None => "it is an empty list".to_owned(),
+        };
+        return Some(Instead { help, path: None, list: true });
+    }
+    let look = known.look(root, before);
+    let writer = look.writes.iter().filter_map(|w| known.writes.get(*w)).find(|w| w.path.len() == leading);
+    let owner = look.named.map(|(node, _)| node).filter(|_| look.in_node).or_else(|| writer.map(|w| w.node))?;
+    let id = known.id(owner);
+    if let (Some(_), None, [output], 0) = (writer, look.named, after, base)
+        && output == known.nodes.get(owner)?.output.first()?
+    {
+        let path = format!("{id}.{output}");
+        let help = format!("`{written}` is what node `{id}` writes: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
+        return Some(Instead { help, path: Some(path), list: false });
+    }
+    let though = match is_checked(name, owner)? {
+        true => ", though a `schema` guardrail checks that it reads as an object",
+        false => "",
+    };
+    let help = match (name.here().is_condition(), after) {
+        (true, [length]) if matches!(&**length, "length" | "len" | "size") => format!("write `len({written})`"),
+        (true, _) => format!("it is text{though}: compare all of it"),
+        (false, _) => format!("it is text{though}: `{{{{ {written} }}}}` puts in all of it"),
+    };
+    Some(Instead { help, path: None, list: false })
+}
+
+/// Whether the text of a node has to be JSON that fits a schema; none: it is no text that somebody answers.
+fn is_checked(name: Name<'_, '_, '_>, node: usize) -> Option<bool> {
+    match name.kind(node)? {
+        NodeKind::Agent(node) => {
+            let agent = node.agent.and_then(|id| name.subject.manifest.agent(&id.value))?;
+            Some(agent.guardrails.as_ref().is_some_and(|g| g.has_schema()))
+        }
+        NodeKind::Human(_) => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,37 @@
+//! Loop variables outside of a factory, and members of them that there are not.
+
+use trefoil_syntax::Diagnostic;
+
+use super::name::Name;
+use super::{lacking, undefined};
+use trefoil_front::names::End;
+use trefoil_front::sirenspec::manifest::NodeKind;
+use trefoil_front::sirenspec::names::stand::Reading;
+
+/// A path that begins with `item`, `index` or `total`.
+pub fn check(name: Name<'_, '_, '_>) {
+    let variable = name.reference().path.first().map_or("", |s| &*s.name);
+    let instance = name.here().instance();
+    if instance.is_some_and(|instance| variable != "item" || instance.item.is_some()) {
+        if let End::Nothing(stop) = &name.used.bound.end {
+            return undefined::undefined(name, stop.segment, Vec::new(), None);
+        }
+        return lacking::in_items(name);
+    }
+    if name.reference().default.is_some() || name.here().who == Reading::Nobody {
+        return;
+    }
+    let message = match instance.is_some() {
+        true => format!("`{variable}` is not defined with `swarm_size`: there is no list"),
+        false => format!("`{variable}` is defined only inside a factory"),
+    };
+    let d = Diagnostic::error("loop-variable", name.at(), message);
+    name.report(match name.here().who {
+        Reading::Node(node) if !matches!(name.kind(node), Some(NodeKind::Factory(_))) => d.help(format!(
+            "node `{}` is not a factory; use `{{{{ {} | default('...') }}}}` where an agent works in both",
+            name.known().id(node),
+            name.dotted()
+        )),
+        _ => d.help("it stands for the list element in a factory's `inputs` and in its agents' prompts"),
+    });
+}

@@ -1,0 +1,101 @@
+//! Values that some paths lead past (decision C9), and values that are null.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, OnItemFailure};
+use trefoil_syntax::Diagnostic;
+use trefoil_template::Value;
+
+use super::name::Name;
+use trefoil_front::sirenspec::manifest::{NodeKind, Root};
+use trefoil_front::sirenspec::names::leads::There;
+use trefoil_front::sirenspec::names::stand::Reading;
+
+/// A path to values that are there by now, or may be.
+pub fn check(name: Name<'_, '_, '_>, root: Root, path: &[Arc<str>], there: &There) {
+    if there.seeded && there.node.is_none() && name.known().seeded(root, path).is_some_and(Value::is_null) {
+        seeded_null(name, there);
+    }
+    if there.seeded || name.reference().default.is_some() || name.here().is_condition() {
+        return;
+    }
+    let producers = name.here().producers(there, path);
+    if name.used.bound.last().is_some_and(|last| last.defined != Defined::Always) {
+        // Looked at last: it goes over all edges.
+        if !asked_before(name, &producers) {
+            perhaps(name, &why(name, &producers));
+        }
+        return;
+    }
+    let Some((node, taken)) = there.node else { return };
+    let id = name.known().id(node);
+    match name.kind(node) {
+        Some(NodeKind::Tool(tool))
+            if tool.skip
+                && there.writes.is_empty()
+                && path.len() > taken + tool.output_key.len()
+                && !asked_before(name, &producers) =>
+        {
+            perhaps(name, &format!("`{id}` may have failed, and leaves null then"));
+        }
+        Some(NodeKind::Swrm(swrm)) if swrm.on_failure == OnItemFailure::Continue => {
+            if let Some([agents, agent, ..]) = path.get(taken..)
+                && **agents == *"agents"
+            {
+                perhaps(name, &format!("agent `{agent}` may have failed"));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An agent of the reader's own swarm.
+pub fn agent(name: Name<'_, '_, '_>, path: &[Arc<str>]) {
+    let taken = name.known().node_at(path).map_or(0, |(_, taken)| taken);
+    if let Some(agent) = path.get(taken + 1)
+        && name.here().is_lenient()
+        && name.reference().default.is_none()
+    {
+        perhaps(name, &format!("agent `{agent}` may have failed"));
+    }
+}
+
+fn why(name: Name<'_, '_, '_>, producers: &[usize]) -> String {
+    let id = |node: &usize| format!("`{}`", name.known().id(*node));
+    match producers {
+        [one] if name.subject.links.runs(*one) => format!("{} may have failed", id(one)),
+        [one] => format!("{} may not have run", id(one)),
+        all => format!("perhaps none of {} has run", all.iter().map(id).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn perhaps(name: Name<'_, '_, '_>, why: &str) {
+    let path = name.dotted();
+    let d = Diagnostic::warning("maybe-undefined", name.at(), format!("`{path}` may not be there: {why}"));
+    name.report(d.help(format!("write `{{{{ {path} | default('...') }}}}`")));
+}
+
+/// Whether every edge that leads here asks for the value, or for another one that the same node leaves: where that is missing
+/// none of them is taken (decision S8).
+fn asked_before(name: Name<'_, '_, '_>, producers: &[usize]) -> bool {
+    let Reading::Node(me) = name.here().who else { return false };
+    let (known, dotted) = (name.known(), name.dotted());
+    let own = known.id(me);
+    let results: Vec<String> = producers.iter().map(|p| format!("{}.output", known.id(*p))).collect();
+    let asks = |when: &str| when.contains(&dotted) || results.iter().any(|result| when.contains(&**result));
+    let mut into = name.subject.manifest.edges.iter().filter(|e| *e.to.value == *own).peekable();
+    into.peek().is_some() && into.all(|e| e.when.is_some_and(|when| asks(&when.value)))
+}
+
+/// A value of `state` without content, which nobody writes before it is read: templates put a word in (decision S3).
+fn seeded_null(name: Name<'_, '_, '_>, there: &There) {
+    let Some(node) = name.reader() else { return };
+    // In what a tool or another workflow gets null may be what is meant.
+    let prompt = !matches!(node.kind, NodeKind::Tool(_) | NodeKind::Call(_));
+    if !there.writes.is_empty() || !prompt || name.reference().default.is_some() {
+        return;
+    }
+    let message = format!("`{}` is null: `state` gives it no value, and no node before writes it", name.dotted());
+    let d = Diagnostic::warning("maybe-undefined", name.at(), message);
+    name.report(d.help("a template puts the word `null` in; write `\"\"` for an empty text"));
+}

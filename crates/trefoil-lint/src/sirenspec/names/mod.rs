@@ -1,0 +1,111 @@
+//! Names that have no value, may have none, or have it too late (decisions C9, S4, S6). [`check`] asks for every reference
+//! the rules of what it begins with.
+
+mod environment;
+mod habits;
+mod instead;
+mod lacking;
+mod loops;
+mod maybe;
+mod name;
+mod order;
+mod undefined;
+mod working;
+
+use std::sync::Arc;
+
+use trefoil_ir::Position;
+
+use super::subject::Subject;
+use name::Name;
+use trefoil_front::names::End;
+use trefoil_front::sirenspec::manifest::Root;
+use trefoil_front::sirenspec::names::known::words;
+use trefoil_front::sirenspec::names::leads::Leads;
+use trefoil_front::sirenspec::names::place::{Here, SPENT};
+use trefoil_front::sirenspec::names::stand::Reading;
+
+/// Looks at every reference of every text.
+pub fn check(subject: &Subject<'_, '_>) {
+    for text in subject.texts.all() {
+        for used in &text.text.uses {
+            one(Name { subject, text, used });
+        }
+    }
+}
+
+fn one(name: Name<'_, '_, '_>) {
+    let here = name.here();
+    let path = words(&name.reference().path);
+    let Some((head, rest)) = path.split_first() else { return };
+    if !here.is_condition() {
+        if matches!(here.position, Position::System | Position::User | Position::Person) {
+            environment::credential(name);
+        }
+        undefined::default_is_text(name);
+    }
+    match (&**head, here.is_condition()) {
+        ("inputs", false) => input(name),
+        ("env", false) => environment::check(name),
+        ("item" | "index" | "total", false) => loops::check(name),
+        ("_budget", _) => spent(name),
+        ("working", _) if rest.first().is_some_and(|w| **w == *"_budget") && !is_seeded(here, rest) => spent(name),
+        ("working", false) if working::check(name, rest) => {}
+        ("output", _) => tree(name, Root::Output, 1, rest),
+        ("working", _) | (_, true) => tree(name, Root::Working, 1, rest),
+        _ => tree(name, Root::Working, 0, &path),
+    }
+}
+
+fn is_seeded(here: &Here, path: &[Arc<str>]) -> bool {
+    here.known.seeded(Root::Working, path).is_some()
+}
+
+/// A field of the input.
+fn input(name: Name<'_, '_, '_>) {
+    let Some(field) = name.reference().path.get(1) else { return undefined::no_field(name, "inputs") };
+    match &name.used.bound.end {
+        End::Nothing(stop) => {
+            let candidates = stop.before.names.iter().map(|name| &**name).collect();
+            undefined::undefined(name, stop.segment, candidates, None);
+        }
+        End::Open(1) if name.here().is_slip(&field.name) => {
+            undefined::undefined(name, 1, name.known().inputs.names().collect(), None);
+        }
+        _ => lacking::in_default(name, &field.name),
+    }
+}
+
+/// What was spent so far.
+fn spent(name: Name<'_, '_, '_>) {
+    if let End::Nothing(stop) = &name.used.bound.end {
+        undefined::undefined(name, stop.segment, SPENT.to_vec(), None);
+    }
+}
+
+/// A path under `working` or `output`, which so many segments name.
+fn tree(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) {
+    if path.is_empty() {
+        return;
+    }
+    match name.here().leads(root, path) {
+        Leads::There(there) => maybe::check(name, root, path, &there),
+        Leads::Agents => maybe::agent(name, path),
+        Leads::Own(node) => order::own(name, node),
+        Leads::Late { node, writes } => order::late(name, node, writes),
+        Leads::Nowhere { .. } => match own_agents(name.here(), path) {
+            Some(taken) => {
+                let agents = name.here().swarm().iter().map(|(id, _)| &**id).collect();
+                undefined::undefined(name, base + taken + 1, agents, None);
+            }
+            None => undefined::path(name, root, base, path),
+        },
+    }
+}
+
+/// Where a path leads into the agents of the reader's own swarm: how many segments name the reader.
+fn own_agents(here: &Here, path: &[Arc<str>]) -> Option<usize> {
+    let (node, taken) = here.known.node_at(path)?;
+    let own = here.who == Reading::Node(node) && !here.swarm().is_empty();
+    (own && path.get(taken).is_some_and(|word| **word == *"agents")).then_some(taken)
+}

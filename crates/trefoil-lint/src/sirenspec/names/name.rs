@@ -1,0 +1,61 @@
+//! What the rules about names look at.
+
+use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::Reference;
+
+use crate::sirenspec::subject::Subject;
+use trefoil_front::names::Use;
+use trefoil_front::sirenspec::manifest::NodeKind;
+use trefoil_front::sirenspec::names::binding::Bound;
+use trefoil_front::sirenspec::names::known::Known;
+use trefoil_front::sirenspec::names::place::Here;
+use trefoil_front::sirenspec::names::stand::Reading;
+
+/// A reference, and all that a rule may ask about it.
+#[derive(Clone, Copy)]
+pub struct Name<'a, 's, 'd> {
+    /// The workflow.
+    pub subject: &'a Subject<'s, 'd>,
+    /// The text that it is in.
+    pub text: &'a Bound,
+    /// What was bound.
+    pub used: &'a Use,
+}
+
+impl<'a, 's> Name<'a, 's, '_> {
+    /// Where its text stands.
+    pub fn here(&self) -> &'a Here {
+        &self.text.here
+    }
+    /// What there is.
+    pub fn known(&self) -> &'a Known {
+        self.subject.known
+    }
+    /// The reference.
+    pub fn reference(&self) -> &'a Reference {
+        &self.used.reference
+    }
+    /// Its place in the file.
+    pub fn at(&self) -> Location {
+        self.used.at
+    }
+    /// As written.
+    pub fn dotted(&self) -> String {
+        self.used.reference.dotted()
+    }
+    /// Reports.
+    pub fn report(&self, d: Diagnostic) {
+        self.subject.reader.report(d);
+    }
+    /// The node that reads.
+    pub fn reader(&self) -> Option<&'s trefoil_front::sirenspec::manifest::Node<'s>> {
+        match self.here().who {
+            Reading::Node(me) => self.subject.manifest.nodes.get(me),
+            _ => None,
+        }
+    }
+    /// What a node does.
+    pub fn kind(&self, node: usize) -> Option<&'s NodeKind<'s>> {
+        self.subject.manifest.nodes.get(node).map(|node| &node.kind)
+    }
+}

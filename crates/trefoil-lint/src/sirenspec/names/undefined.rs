@@ -1,0 +1,172 @@
+//! Names that nobody ever defines.
+
+use std::sync::Arc;
+
+use trefoil_syntax::{Diagnostic, Severity, suggest};
+
+use super::habits;
+use super::instead::{Instead, instead};
+use super::name::Name;
+use trefoil_front::mend;
+use trefoil_front::sirenspec::manifest::{Node, NodeKind, Root};
+use trefoil_front::sirenspec::names::texts;
+
+/// The roots of a path beside nodes and what is written.
+const ROOTS: [&str; 5] = ["inputs", "env", "item", "index", "total"];
+
+/// A path of a tree that leads nowhere.
+pub fn path(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) {
+    let known = name.known();
+    let leads = |n: &usize| known.leads(root, path.get(..*n).unwrap_or(&[]));
+    let leading = (1..=path.len()).rev().find(leads).unwrap_or(0);
+    if let Some(meant) = habits::meant(name, root, base) {
+        return said(name, base + leading, &meant);
+    }
+    if name.reference().path.first().is_some_and(|s| *s.name == *"memory") && known.node_at(path).is_none() {
+        let message = format!("`{}` is not defined: nothing is kept between runs", name.dotted());
+        let help = "pass it in as a field of `input`".to_owned();
+        return name.report(finding(name, "unresolved-name", message, Some(help)));
+    }
+    let mut candidates = known.candidates(root, path.get(..leading).unwrap_or(&[]));
+    if base == 1 && leading == 0 && !name.here().is_condition() {
+        // In templates `working.<node id>` is no way to go.
+        candidates.retain(|name| known.node_of(name).is_none());
+    }
+    if base == 0 && leading == 0 {
+        candidates.extend(ROOTS.map(Arc::from));
+        let rest = path.get(1..).unwrap_or(&[]);
+        let roots = [Root::Working, Root::Output].into_iter().filter(|root| known.leads(*root, rest));
+        candidates.extend(roots.map(|root| Arc::from(root.word())));
+    }
+    let advice = if candidates.is_empty() { instead(name, root, base, path, leading) } else { None };
+    undefined(name, base + leading, candidates.iter().map(|c| &**c).collect(), advice);
+}
+
+/// A name that nobody defines where it is looked for, and where it is.
+fn said(name: Name<'_, '_, '_>, segment: usize, meant: &str) {
+    let (before, word) = parted(name, segment);
+    let (rule, why) = match before.as_slice() {
+        [] => ("unresolved-name", format!("no node, written path or state is called `{word}`")),
+        before => ("unknown-property", format!("`{}` has no `{word}`", before.join("."))),
+    };
+    let message = format!("`{}` is not defined: {why}", name.dotted());
+    let d = finding(name, rule, message, Some(format!("did you mean `{meant}`?")));
+    let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
+    name.report(mend::rewritten(d, whole, meant, false));
+}
+
+/// A name that nobody defines, at this segment; with the names that there are, and what to say of the value before it.
+pub fn undefined(name: Name<'_, '_, '_>, segment: usize, candidates: Vec<&str>, advice: Option<Instead>) {
+    let (before, word) = parted(name, segment);
+    let message = match before.is_empty() {
+        true => format!("`{}` is not defined: no node, written path or state is called `{word}`", name.dotted()),
+        false => format!("`{}` is not defined: `{}` has no `{word}`", name.dotted(), before.join(".")),
+    };
+    let path = &name.reference().path;
+    let near = suggest::near(word, candidates.iter().copied());
+    // A node alone is an object: what it left is meant.
+    let result = near.filter(|_| segment + 1 == path.len()).and_then(|near| result(name, &before, near.name));
+    let help = match near {
+        Some(_) if result.is_some() => result.as_ref().map(|path| format!("did you mean `{path}`?")),
+        Some(near) => {
+            let rest = path.iter().skip(segment + 1).map(|s| &*s.name);
+            let whole: Vec<&str> = before.iter().copied().chain([near.name]).chain(rest).collect();
+            Some(format!("did you mean `{}`?", whole.join(".")))
+        }
+        None if before == ["inputs"] => Some(format!("declare it: `input: {{{word}: ...}}`")),
+        None if advice.is_some() => advice.as_ref().map(|advice| advice.help.clone()),
+        None => available(&candidates),
+    };
+    let rule = match before.as_slice() {
+        [] => "unresolved-name",
+        ["inputs" | "working" | "output"] => "unknown-property",
+        _ if advice.as_ref().is_some_and(|advice| advice.list) || !candidates.is_empty() => "unknown-property",
+        _ => "property-of-text",
+    };
+    let d = finding(name, rule, message, help);
+    let (reference, at) = (name.reference(), name.at());
+    name.report(match (result, near, advice.and_then(|advice| advice.path)) {
+        (Some(path), ..) => mend::rewritten(d, mend::segments(reference, at, 0, segment), &path, false),
+        (None, Some(near), _) => {
+            mend::renamed(d, mend::segment(reference, at, segment), near, reference.default.is_none())
+        }
+        (None, None, Some(path)) => {
+            let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
+            mend::rewritten(d, whole, &path, false)
+        }
+        (None, None, None) => d,
+    });
+}
+
+fn available(candidates: &[&str]) -> Option<String> {
+    let mut known: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
+    known.dedup();
+    let more = if candidates.len() > 8 { ", ..." } else { "" };
+    (!known.is_empty()).then(|| format!("available: {}{more}", known.join(", ")))
+}
+
+/// A namespace without the name of a field behind it.
+pub fn no_field(name: Name<'_, '_, '_>, root: &'static str) {
+    let example = if root == "env" { "env.NAME" } else { "inputs.message" };
+    let help = format!("for example `{{{{ {example} }}}}`");
+    let d = finding(name, "unresolved-name", format!("`{root}` needs a field name after it"), Some(help));
+    let whole = mend::segments(name.reference(), name.at(), 0, 0).filter(|_| root == "inputs");
+    name.report(mend::rewritten(d, whole, example, false));
+}
+
+/// A default in which somebody wrote a placeholder.
+pub fn default_is_text(name: Name<'_, '_, '_>) {
+    let Some(default) = name.reference().default.as_deref().filter(|text| text.contains("{{")) else { return };
+    let message = format!("the default is literal text; `{default}` in it is not read");
+    let d = Diagnostic::warning("not-a-placeholder", name.at(), message);
+    name.report(d.help("a default cannot be another value: put both placeholders side by side"));
+}
+
+/// The words before a segment, and that segment's.
+fn parted<'a>(name: Name<'a, '_, '_>, segment: usize) -> (Vec<&'a str>, &'a str) {
+    let path = &name.reference().path;
+    (path.iter().take(segment).map(|s| &*s.name).collect(), path.get(segment).map_or("", |s| &*s.name))
+}
+
+/// The path to what a node left that a name nearly names; none where a written or seeded value has that name too.
+fn result(name: Name<'_, '_, '_>, before: &[&str], id: &str) -> Option<String> {
+    let known = name.known();
+    let node = known.nodes.get(known.node_of(id)?)?;
+    let root = match before {
+        [] => "",
+        ["working"] => "working.",
+        _ => return None,
+    };
+    let path = [Arc::from(id)];
+    let look = known.look(Root::Working, &path);
+    let written = look.seeded || look.writes.iter().any(|w| known.provides(*w, &path));
+    (!written && !node.output.is_empty()).then(|| format!("{root}{id}.{}", node.output.join(".")))
+}
+
+/// The reading node, where the text is an agent's and another node that uses it has the name: a factory's inputs.
+fn only_here<'a>(name: Name<'a, '_, '_>) -> Option<&'a str> {
+    let [root, field, ..] = name.reference().path.as_slice() else { return None };
+    let (me, manifest) = (name.reader()?, name.subject.manifest);
+    let gives = |node: &Node<'_>| match &node.kind {
+        NodeKind::Factory(factory) => factory.inputs.iter().any(|e| e.key.value == field.name),
+        _ => false,
+    };
+    let reads =
+        |node: &Node<'_>| texts::of_node(manifest, node).iter().any(|t| t.text.span == name.text.text.source.span);
+    let mut others = manifest.nodes.iter().filter(|other| !std::ptr::eq(*other, me));
+    (*root.name == *"inputs" && others.any(|n| gives(n) && reads(n))).then(|| name.here().node().map(|n| &*n.id))?
+}
+
+/// An error, or a warning where a default catches it.
+fn finding(name: Name<'_, '_, '_>, rule: &'static str, message: String, help: Option<String>) -> Diagnostic {
+    let (within, always) = match only_here(name) {
+        Some(node) => (format!("in `{node}`, "), "there it is always"),
+        None => (String::new(), "it is always"),
+    };
+    let (severity, message) = match &name.reference().default {
+        None => (Severity::Error, format!("{within}{message}")),
+        Some(default) => (Severity::Warning, format!("{within}{message}; {always} `{default}`")),
+    };
+    let d = Diagnostic::new(rule, severity, name.at(), message);
+    help.into_iter().fold(d, |d, help| d.help(help))
+}

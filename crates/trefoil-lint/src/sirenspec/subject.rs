@@ -1,0 +1,55 @@
+//! What every rule looks at.
+
+use trefoil_front::Reader;
+use trefoil_front::bound::BoundText;
+use trefoil_front::sirenspec::manifest::{FactoryNode, Manifest, NodeKind};
+use trefoil_front::sirenspec::names::binding::Texts;
+use trefoil_front::sirenspec::names::child::Child;
+use trefoil_front::sirenspec::names::known::Known;
+use trefoil_front::sirenspec::names::links::Links;
+use trefoil_front::sirenspec::names::stand::{Reading, Stand};
+
+/// A workflow to look at.
+pub struct Subject<'s, 'd> {
+    /// Where findings go.
+    pub reader: &'s Reader<'d>,
+    /// What the file says.
+    pub manifest: &'s Manifest<'s>,
+    /// What it can name.
+    pub known: &'s Known,
+    /// How its nodes hang together.
+    pub links: &'s Links,
+    /// Its texts.
+    pub texts: &'s Texts,
+    /// The workflows that its nodes call, by node.
+    pub children: &'s [Option<Child>],
+}
+
+impl<'s> Subject<'s, '_> {
+    /// The factories, by their nodes.
+    pub fn factories(&self) -> impl Iterator<Item = (usize, &'s FactoryNode<'s>)> {
+        self.manifest.nodes.iter().enumerate().filter_map(|(at, node)| match &node.kind {
+            NodeKind::Factory(factory) => Some((at, factory)),
+            _ => None,
+        })
+    }
+
+    /// A text of a node.
+    pub fn text(&self, node: usize, stand: Stand, text: &trefoil_syntax::yaml::Text) -> Option<&'s BoundText> {
+        Some(&self.texts.get(Reading::Node(node), stand, text)?.text)
+    }
+}
+
+/// What stands beside the placeholders of a text.
+pub fn outside(text: &str, template: &trefoil_template::Template) -> String {
+    let mut rest = String::new();
+    let mut at = 0;
+    for reference in template.references() {
+        let (start, end) = (reference.span.start as usize, reference.span.end as usize);
+        let open = text.get(..start).and_then(|t| t.rfind("{{")).unwrap_or(start);
+        rest.push_str(text.get(at..open).unwrap_or_default());
+        at = text.get(end..).and_then(|t| t.find("}}")).map_or(end, |close| end + close + 2);
+    }
+    rest.push_str(text.get(at..).unwrap_or_default());
+    rest
+}

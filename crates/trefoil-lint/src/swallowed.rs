@@ -1,0 +1,103 @@
+//! Keys that were indented too far: a line of a block of text that is written like a key of the mapping around it. Texts explain
+//! things with such words, and show examples of YAML, so what is found is a guess.
+
+use trefoil_front::names::is_path;
+use trefoil_front::read::{Block, Line};
+use trefoil_syntax::{Diagnostic, Location};
+
+/// The lines of a block that were surely meant as keys.
+pub fn keys(block: &Block) -> Vec<Diagnostic> {
+    block.lines.iter().filter(|line| is_key(block, line)).map(|line| finding(block, line)).collect()
+}
+
+fn is_key(block: &Block, Line { at, key, outer, follows }: &Line) -> bool {
+    let text = &*block.text.value;
+    let (before, here) = text.split_at_checked(*at).unwrap_or_default();
+    let (line, next) = here.split_once('\n').unwrap_or((here, ""));
+    let rest = line.trim().get(key.len() + 1..).unwrap_or_default();
+    if is_example(before) || *follows {
+        return false;
+    }
+    let of_step = || *outer && *key == "input" && of_input(rest.trim(), next);
+    like_yaml(key, rest, next) || at_the_end(key, rest, next, text) || of_step()
+}
+
+fn finding(block: &Block, Line { at, key, outer, .. }: &Line) -> Diagnostic {
+    let place = Location::new(block.file, block.text.source(*at as u32..(at + key.len()) as u32));
+    let name = &block.key.value;
+    let d =
+        Diagnostic::warning("swallowed-key", place, format!("this line is part of the text of `{name}`, not a key"));
+    let with = if *outer { "the key around it" } else { &format!("`{name}:`") };
+    d.label(Location::new(block.file, block.key.span), "the block begins here")
+        .help(format!("align `{key}:` with {with} to make it a key"))
+}
+
+/// Whether a line of text with a key's word before its colon is more likely the key than a sentence.
+fn like_yaml(key: &str, rest: &str, next: &str) -> bool {
+    const EVERYDAY: &[&str] = &["name", "description", "id", "kind", "type", "input", "output", "title", "version"];
+    if !(rest.is_empty() || rest.starts_with(' ')) {
+        return false;
+    }
+    let value = rest.trim();
+    let compound = key.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+    let begins = ["\"{{", "'{{", "{ "].iter().any(|b| value.starts_with(b)) || matches!(value, "|" | "|-" | ">" | ">-");
+    let list = value.is_empty() && next.trim_start().starts_with("- ") && next.contains("input:");
+    let data = |v: &str| v.is_empty() || v.starts_with(['"', '\'', '{', '[']) || v.parse::<f64>().is_ok();
+    !EVERYDAY.contains(&key) && (begins || compound && data(value) || key == "examples" && list)
+}
+
+/// Whether a line at the end of a block is written like a key with its value: `prompt: News {{news}}`, `skills: [a]`,
+/// `stateKey: r`, `tools:` before a list of kinds. In a block with other lines that have a word before a colon it is one more
+/// of those.
+fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
+    let value = rest.trim();
+    if value.is_empty() {
+        let item = next.trim_start().strip_prefix("- ").map(|t| t.trim_start_matches(['{', ' ']));
+        return matches!(key, "tools" | "spawnable") && item.is_some_and(|t| t.starts_with("kind: "));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let form = match key {
+        "prompt" => {
+            let quoted = value.starts_with('"') && value.ends_with('"');
+            // A sentence goes on in small letters, or ends before the placeholder.
+            let title = value.starts_with(char::is_uppercase) && !value.contains(". ");
+            value.contains("{{") && (quoted || title)
+        }
+        "skills" => value.strip_prefix('[').and_then(|v| v.strip_suffix(']')).is_some_and(|v| {
+            !v.is_empty() && v.split(',').all(|s| !s.trim().is_empty() && s.trim().chars().all(plain))
+        }),
+        "stateKey" => value.chars().all(plain),
+        _ => return false,
+    };
+    let label = |line: &&str| {
+        let word = line.trim().split_once(':').map(|(word, _)| word.trim_start_matches(['-', '*', ' ']));
+        word.is_some_and(|w| !w.is_empty() && w.len() <= 30 && w.split(' ').count() <= 2)
+    };
+    form && rest.starts_with(' ')
+        && next.trim().is_empty()
+        && block.trim_end().contains('\n')
+        && block.lines().filter(label).count() == 1
+}
+
+/// Whether what follows `input:` is a step's input: `{ text: "{{draft}}" }`, on one line or on lines of its own.
+fn of_input(value: &str, next: &str) -> bool {
+    let pair = |text: &str| {
+        let Some((name, value)) = text.trim().split_once(": ") else { return false };
+        is_path(name.trim()) && value.trim_start().starts_with("\"{{")
+    };
+    match value.strip_prefix('{') {
+        Some(inner) => value.ends_with('}') && pair(inner),
+        None => {
+            value.is_empty() && next.lines().next().is_some_and(|line| pair(line) && line.trim_end().ends_with('"'))
+        }
+    }
+}
+
+/// Whether a line stands where a text shows something: in a code fence, further in than the text around it, or behind a
+/// line that ends with a colon.
+fn is_example(before: &str) -> bool {
+    let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));
+    let fences = above.lines().filter(|line| line.trim_start().starts_with("```")).count();
+    let last = above.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    fences % 2 == 1 || !indent.is_empty() || last.trim_end().ends_with(':')
+}

@@ -1,0 +1,65 @@
+//! Paths in blocks, and paths of what only blocks have.
+
+use trefoil_ir::Defined;
+use trefoil_syntax::Diagnostic;
+use trefoil_template::Value;
+
+use super::Found;
+use trefoil_front::bound::{BoundText, Local};
+
+/// Paths of what only a block gives, where there is none.
+pub fn strays(text: &BoundText, found: &mut Found) {
+    for span in text.as_template().into_iter().flat_map(|template| template.strays()) {
+        let path = text.source.value.get(span.start as usize..span.end as usize).unwrap_or_default();
+        let (message, help) = stray(path);
+        let d = Diagnostic::warning("loop-variable", text.place_of(span.clone()), message);
+        found.push(if help.is_empty() { d } else { d.help(help) });
+    }
+}
+
+fn stray(path: &str) -> (String, &'static str) {
+    match path.chars().next() {
+        _ if matches!(path, "this" | ".") => (
+            format!("`{path}` is not in a block: it prints everything that there is, as JSON"),
+            "write the path of what is meant; `{{json this}}` says that it is everything",
+        ),
+        Some('@') => (format!("`{path}` is always empty: it has a value only inside of `{{{{#each}}}}`"), ""),
+        Some('.') => (format!("`{path}` is always empty: it leads out of more blocks than there are around it"), ""),
+        _ => (
+            format!("`{path}` is not in a block: `this` is an item only inside of `{{{{#each}}}}`"),
+            "write the whole path",
+        ),
+    }
+}
+
+/// Paths in a block that are written as they would be outside of one: there they are looked up in the item.
+pub fn from_the_root(text: &BoundText, found: &mut Found) {
+    for Local { local, bound, begin } in text.locals() {
+        let start = begin.checked_sub(1).and_then(|i| bound.as_ref()?.entries.get(i));
+        let Some((start, (first, rest))) = start.zip(local.path.split_first()) else { continue };
+        let written = text.source.value.get(local.span.start as usize..).unwrap_or_default();
+        let declared = start.schema.get("properties").and_then(Value::as_object).filter(|d| !d.is_empty());
+        let Some(declared) = declared.filter(|d| written.starts_with(&*first.name) && !d.contains_key(&first.name))
+        else {
+            continue;
+        };
+        let dotted = || local.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
+        // Outside of blocks it is the name of what is always there.
+        let is_root = || text.look_up(&local.path).entries.first().is_some_and(|e| e.defined == Defined::Always);
+        let meant = match (&*first.name, rest) {
+            (own @ ("index" | "key" | "first" | "last"), []) if local.each => format!("@{own}"),
+            (_, [second, ..]) if declared.contains_key(&second.name) => {
+                let inner: Vec<&str> = rest.iter().map(|s| &*s.name).collect();
+                format!("this.{}", inner.join("."))
+            }
+            (_, [_, ..]) if is_root() || text.is_there(&dotted(), false) => format!("@root.{}", dotted()),
+            _ => continue,
+        };
+        let at = text.place_of(local.span.clone());
+        let straight = at.span.end - at.span.start == local.span.end - local.span.start;
+        let message = format!("in this block `{}` is looked up in the item, which does not have it", first.name);
+        let d = Diagnostic::warning("unresolved-name", at, message);
+        let help = format!("write `{meant}`");
+        found.push(if straight { d.suggestion(help, at, meant) } else { d.help(help) });
+    }
+}

@@ -1,0 +1,244 @@
+//! Finds what looks like a placeholder. Every text of every manifest comes by here: no longer way than one pass over its
+//! bytes, whatever stands in it.
+
+use std::ops::Range;
+
+use trefoil_front::names::{in_path, is_path};
+
+/// Something that looks like a placeholder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lookalike<'t> {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// What it looks like.
+    pub form: Form<'t>,
+}
+
+/// What text can look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form<'t> {
+    /// A placeholder with this path.
+    Placeholder(&'t str),
+    /// A block of another language around this path.
+    Statement(&'t str),
+    /// `{#if topic}`: the beginning of a block that lacks a brace.
+    BlockStart,
+    /// `{/if}`: the end of one.
+    BlockEnd,
+    /// A third brace behind a placeholder.
+    Brace,
+    /// `== x` behind `{{#if topic}}`.
+    Comparison,
+}
+
+/// How placeholders of other languages begin and end; the first that fits counts.
+const BRACKETS: [(&str, &str); 12] = [
+    ("{%", "%}"),
+    ("{ {", "} }"),
+    ("${", "}"),
+    ("#{", "}"),
+    ("{$", "}"),
+    ("%(", ")s"),
+    ("<%=", "%>"),
+    ("<<", ">>"),
+    ("<", ">"),
+    ("((", "))"),
+    ("[[", "]]"),
+    ("{", "}"),
+];
+
+/// Bytes between brackets that can still be a placeholder.
+const LONGEST: usize = 200;
+
+/// Looks at the text outside of its tags. `is_there` tells whether a path names something.
+pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike<'t>> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    // Braces of the text itself that are open.
+    let mut depth = 0usize;
+    // A tag that is not closed (an error of its own) may end anywhere.
+    let mut unclosed = false;
+    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| begins_something(*b))) {
+        at += next;
+        let rest = bytes.get(at..).unwrap_or_default();
+        if let Some(inner) = rest.strip_prefix(b"{{") {
+            // No further than to the next tag: a text of nothing but open tags is still looked at once.
+            let end = inner.windows(2).position(|pair| matches!(pair, b"{{" | b"}}"));
+            let Some(end) = end.filter(|end| inner.get(*end) == Some(&b'}')) else {
+                unclosed = true;
+                at += 2;
+                continue;
+            };
+            let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
+            at += end + 4;
+            if tag.starts_with('{') && text.get(at..).is_some_and(|t| t.starts_with('}')) {
+                // Three braces are a tag as well.
+                at += 1;
+                continue;
+            }
+            let third = depth == 0 && !unclosed && !tag.starts_with(['{', '#', '/']);
+            if third && text.get(at..).is_some_and(|t| t.starts_with('}') && !t.starts_with("}}")) {
+                found.push(Lookalike { range: at..at + 1, form: Form::Brace });
+                at += 1;
+                continue;
+            }
+            found.extend(tag.trim_start().starts_with("#if ").then(|| comparison(text, at)).flatten());
+        } else if let Some(one) =
+            bracketed(text, at, is_there).or_else(|| block(text, at)).or_else(|| variable(text, at, is_there))
+        {
+            at = one.range.end;
+            found.push(one);
+        } else if rest.starts_with(b"}}") && depth == 0 && !unclosed {
+            found.extend(closed_only(text, at, is_there));
+            at += 2;
+        } else {
+            depth = match rest.first() {
+                Some(b'{') => depth + 1,
+                Some(b'}') => depth.saturating_sub(1),
+                _ => depth,
+            };
+            at += 1;
+        }
+    }
+    found
+}
+
+/// Whether a byte can begin something that is looked for.
+fn begins_something(byte: u8) -> bool {
+    matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%' | b'(')
+}
+
+fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+    let rest = text.get(at..)?;
+    BRACKETS.iter().find_map(|(left, right)| {
+        let inner = nearby(rest.strip_prefix(left)?);
+        let inner = inner.get(..inner.find(right)?)?;
+        let mut end = at + left.len() + inner.len() + right.len();
+        if *left == "{%" {
+            let path = inner.split_whitespace().find(|word| is_path(word) && is_there(word))?;
+            return Some(Lookalike { range: at..end, form: Form::Statement(path) });
+        }
+        let inner = inner.trim();
+        let (path, filter) =
+            inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
+        let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
+        // A single word in these is the tag of a section; a whole value is looked at as one.
+        let closed = || rest.contains(&format!("</{path}>"));
+        if *left == "<" && (!path.contains('.') || text.trim().len() == end - at || closed()) {
+            return None;
+        }
+        if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {
+            return None;
+        }
+        // `{topic}}`: one brace was forgotten.
+        if *right == "}" && text.get(end..).is_some_and(|t| t.starts_with('}')) {
+            end += 1;
+        }
+        let whole = if filter.is_some() { inner } else { path };
+        Some(Lookalike { range: at..end, form: Form::Placeholder(whole) })
+    })
+}
+
+/// `$writer.draft`; a single word is a shell's variable.
+fn variable<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+    let rest = text.get(at..)?.strip_prefix('$')?;
+    let end = rest.find(|c: char| !in_path(c)).unwrap_or(rest.len());
+    let path = rest.get(..end)?.trim_end_matches(['.', '-']);
+    let found = path.contains('.') && path.len() <= LONGEST && is_path(path) && is_there(path);
+    found.then(|| Lookalike { range: at..at + 1 + path.len(), form: Form::Placeholder(path) })
+}
+
+/// `{#if topic}`, `{/if}`.
+fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
+    let rest = text.get(at..)?;
+    if let Some(inner) = rest.strip_prefix("{#if ").map(nearby) {
+        let end = inner.find('}').filter(|end| inner.get(..*end).is_some_and(|t| !t.contains(['{', '\n'])))?;
+        let braces = if inner.get(end..).is_some_and(|t| t.starts_with("}}")) { 2 } else { 1 };
+        return Some(Lookalike { range: at..at + 5 + end + braces, form: Form::BlockStart });
+    }
+    let end = rest.strip_prefix("{/if}").map(|behind| if behind.starts_with('}') { 6 } else { 5 })?;
+    Some(Lookalike { range: at..at + end, form: Form::BlockEnd })
+}
+
+/// `topic}}` without the braces before it.
+fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+    let before = text.get(..at)?.trim_end_matches(' ');
+    let start = before.rfind(|c: char| !in_path(c)).map_or(0, |i| i + before.get(i..).map_or(1, first_length));
+    let path = before.get(start..).filter(|path| is_path(path) && is_there(path))?;
+    Some(Lookalike { range: start..at + 2, form: Form::Placeholder(path) })
+}
+
+/// What is compared behind the tag that should hold it.
+fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
+    let rest = text.get(at..)?;
+    let start = at + (rest.len() - rest.trim_start_matches(' ').len());
+    let operator = ["==", "!="].iter().find(|o| text.get(start..).is_some_and(|t| t.starts_with(**o)))?;
+    let behind = text.get(start + operator.len()..)?;
+    behind.starts_with([' ', '\'', '"']).then_some(Lookalike { range: start..start + 2, form: Form::Comparison })
+}
+
+/// As much of a text as a placeholder can take.
+fn nearby(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST)).unwrap_or(text)
+}
+
+fn first_length(text: &str) -> usize {
+    text.chars().next().map_or(1, char::len_utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, Lookalike, find};
+
+    fn all(text: &str) -> Vec<(&str, Form<'_>)> {
+        let named = |path: &str| matches!(path, "topic" | "writer.draft");
+        let found: Vec<Lookalike<'_>> = find(text, &named);
+        found.into_iter().map(|l| (&text[l.range], l.form)).collect()
+    }
+
+    #[test]
+    fn what_names_something_in_other_brackets_is_found() {
+        for whole in [
+            "{topic}",
+            "{ topic }",
+            "{topic}}",
+            "${topic}",
+            "#{topic}",
+            "<%= topic %>",
+            "[[topic]]",
+            "<<topic>>",
+            "%(topic)s",
+            "{$topic}",
+            "{ {topic} }",
+            "topic}}",
+        ] {
+            assert_eq!(all(&format!("About {whole}, é.")), [(whole, Form::Placeholder("topic"))], "{whole}");
+        }
+        for whole in ["{topic | default('x')}", "${ topic|json_or_default('[]') }"] {
+            let inner = whole.trim_start_matches('$').trim_matches(['{', '}']).trim();
+            assert_eq!(all(whole), [(whole, Form::Placeholder(inner))], "{whole}");
+        }
+        assert_eq!(all("About $writer.draft."), [("$writer.draft", Form::Placeholder("writer.draft"))]);
+        assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);
+        assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::BlockEnd)]);
+        assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::BlockStart)]);
+        assert_eq!(all("{{#if topic}} == 'a'"), [("==", Form::Comparison)]);
+        assert_eq!(all("é writer.draft }}"), [("writer.draft }}", Form::Placeholder("writer.draft"))]);
+    }
+
+    #[test]
+    fn other_braces_are_text() {
+        for text in [
+            "{other} ${HOME} {} { } {\"topic\": 1} [topic] <topic>",
+            "{{topic}} {{ writer.draft }} {{#if topic}}==={{/if}} {{#if topic}}= x{{/if}}",
+            r#"{"a": {"b": topic}}"#,
+            "unclosed { topic, [[ topic, ${topic",
+            "a }} b }}",
+            "$topic $5.00 {topic | upper} {topic|other}",
+            "{{#if {{x}} == topic}}",
+        ] {
+            assert_eq!(all(text), [], "{text}");
+        }
+    }
+}

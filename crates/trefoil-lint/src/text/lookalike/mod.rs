@@ -1,0 +1,191 @@
+//! Text that looks like a placeholder, or like part of one, and is none: `{topic}`, `${topic}`, `{{#if topic}} == x`.
+//!
+//! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts. A
+//! dialect says what is there and how it writes its tags ([`Place`](trefoil_front::names::Place)); all else is decided here.
+
+mod find;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, FileId, Location};
+use trefoil_template::{Expression, Function, Value};
+
+use find::{Form, Lookalike, find};
+
+use super::Found;
+use trefoil_front::bound::{BoundText, Content};
+use trefoil_front::mend;
+use trefoil_front::names::{Tags, is_path};
+
+const RULE: &str = "not-a-placeholder";
+
+/// The text outside of the tags.
+pub fn placeholders(text: &BoundText, found: &mut Found) {
+    let Some(tags) = text.place.tags().filter(|_| !text.is_condition()) else { return };
+    dollar(text, found);
+    let all = find(&text.source.value, &|path| text.is_there(path, false));
+    found.extend(all.iter().filter_map(|one| finding(text, tags, one)));
+}
+
+/// Says that a whole value is the name of something without its braces.
+pub fn bare(file: FileId, source: &Text, path: &str) -> Diagnostic {
+    bare_as(file, source, path, path)
+}
+
+/// The same of one that is written in other signs.
+pub fn bare_as(file: FileId, source: &Text, written: &str, path: &str) -> Diagnostic {
+    let place = Location::new(file, source.span);
+    let meant = format!("\"{{{{{path}}}}}\"");
+    let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, and its value is not read"));
+    // A block scalar is more than its text.
+    match source.value.contains('\n') {
+        true => d.help(format!("write `{{{{{path}}}}}`")),
+        false => d.suggestion(format!("write `{meant}`"), place, meant),
+    }
+}
+
+/// A whole value that is a path of something that is there; a single word is a word. Other signs than braces around it are no
+/// more read than none.
+pub fn whole(text: &BoundText, found: &mut Found) {
+    let value = text.source.value.trim();
+    let path = value.strip_prefix('$').or_else(|| value.strip_prefix('<')?.strip_suffix('>')).unwrap_or(value);
+    if path.contains('.') && is_path(path) && text.is_there(path, true) {
+        found.push(bare(text.at.file, &text.source, path));
+    }
+}
+
+/// The literals of expressions: a path in quotes is text, and a literal that `default` is given first is always there.
+pub fn literals(text: &BoundText, found: &mut Found) {
+    let expressions = match &text.content {
+        _ if !text.policy.reads_literals() => &[],
+        Content::Template(template) => template.expressions(),
+        Content::Condition(condition) => std::slice::from_ref(condition.expression()),
+        Content::Broken { .. } => &[],
+    };
+    for expression in expressions {
+        if let Expression::Call(Function::Default, arguments) = expression
+            && let [Expression::Literal(value), Expression::Reference(_)] = arguments.as_slice()
+            && let literal = value.to_text()
+            && !(value.is_null() || literal.is_empty())
+            && !(value.as_str().is_some() && text.is_there(&literal, true))
+        {
+            let place = mend::literal(&text.source, text.at.file, &literal).map_or(text.at, |(at, _)| at);
+            let message = format!("`default` has no effect: `{literal}` comes first, and is always there");
+            let d = Diagnostic::warning("no-effect", place, message);
+            found.push(d.help("write the value first, and its fallback after it"));
+        }
+        quoted(text, expression, found);
+    }
+}
+
+fn quoted(text: &BoundText, expression: &Expression, found: &mut Found) {
+    match expression {
+        Expression::Literal(Value::Str(path)) => {
+            if !path.contains('.') || !is_path(path) || !text.is_there(path, true) {
+                return;
+            }
+            let place = mend::literal(&text.source, text.at.file, path).filter(|(_, quotes)| *quotes);
+            let at = place.map_or(text.at, |(at, _)| at);
+            let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, and its value is not read"));
+            found.push(match place {
+                Some((at, _)) => d.suggestion("remove the quotes", at, &**path),
+                None => d.help("remove the quotes"),
+            });
+        }
+        Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
+            all.iter().for_each(|e| quoted(text, e, found));
+        }
+        Expression::Not(inner) => quoted(text, inner, found),
+        _ => {}
+    }
+}
+
+fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagnostic> {
+    let whole = text.source.value.get(found.range.clone())?;
+    let place = text.place_of(found.range.start as u32..found.range.end as u32);
+    let warning = |message: String| Diagnostic::warning(RULE, place, message);
+    // Only where the text stands in the file as it is read.
+    let straight = (place.span.end - place.span.start) as usize == whole.len();
+    let mended = |d: Diagnostic, meant: String| match straight {
+        true => d.suggestion(format!("write `{meant}`"), place, meant),
+        false => d.help(format!("write `{meant}`")),
+    };
+    match found.form {
+        Form::Placeholder(inner) => {
+            let path = inner.split('|').next().unwrap_or(inner).trim();
+            // Only a language without blocks has filters; in the others a `$` may be a shell's.
+            if tags.comparison.is_some() && (inner != path || whole.starts_with('$') && !whole.starts_with("${")) {
+                return None;
+            }
+            let alone = whole.starts_with('{') && !whole.starts_with("{ {") && !whole.ends_with("}}");
+            if alone && !text.is_there(path, true) {
+                return None;
+            }
+            let message =
+                format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
+            let meant = text.place.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
+            Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
+        }
+        Form::Brace => {
+            let d = warning("this `}` is text: a placeholder ends with two braces".to_owned());
+            Some(if straight { d.suggestion("remove it", place, "") } else { d })
+        }
+        Form::Statement(path) => {
+            Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))
+        }
+        Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
+        // A language whose blocks are written so has other words in such braces too: `{:else}`.
+        Form::BlockStart | Form::BlockEnd if text.source.value.contains("{:") => None,
+        Form::BlockStart | Form::BlockEnd => {
+            let d = warning(format!("`{whole}` is text: a tag has two braces on both sides"));
+            Some(match found.form {
+                Form::BlockEnd => mended(d, "{{/if}}".to_owned()),
+                _ => d.help("write `{{#if path}}`"),
+            })
+        }
+        Form::Comparison => {
+            Some(warning(format!("`{whole}` after the tag is text, and compares nothing")).help(tags.comparison?))
+        }
+    }
+}
+
+/// A placeholder as other systems write it, `${{path}}`. Beside other text, and before an amount, the sign is a currency's,
+/// unless the path leads to what is no amount for sure.
+fn dollar(text: &BoundText, found: &mut Found) {
+    let value = &*text.source.value;
+    if !value.contains('$') {
+        return;
+    }
+    for (at, _) in value.match_indices("${{") {
+        let rest = value.get(at + 3..).unwrap_or_default();
+        let Some(end) = rest.find("}}") else { return };
+        let inner = rest.get(..end).unwrap_or_default();
+        let path = inner.split('|').next().unwrap_or(inner).trim();
+        let alone = value.get(..at).unwrap_or_default().trim().is_empty()
+            && rest.get(end + 2..).unwrap_or_default().trim().is_empty();
+        let sure = path == "inputs.message" || path.starts_with("env.") || path.starts_with("secrets.");
+        if !is_path(path) || !alone && !sure || path.rsplit('.').next().is_none_or(is_amount) {
+            continue;
+        }
+        let place = text.place_of(at as u32..at as u32 + 1);
+        let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+        found.push(d.suggestion("remove the `$`", place, ""));
+    }
+}
+
+/// Whether a name is that of an amount of money: one of its words is.
+fn is_amount(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "price", "cost", "costs", "amount", "total", "sum", "budget", "fee", "fees", "value", "balance", "usd",
+        "dollars",
+    ];
+    let mut words = vec![String::new()];
+    for c in name.chars() {
+        if c.is_uppercase() || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.iter().any(|word| WORDS.contains(&&**word))
+}

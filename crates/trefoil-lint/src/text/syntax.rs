@@ -1,0 +1,43 @@
+//! Mistakes of the language that a text is written in, as its parser tells of them.
+
+use trefoil_syntax::{Diagnostic, suggest, yaml};
+use trefoil_template::SyntaxError;
+
+use super::Found;
+use trefoil_front::bound::{BoundText, Content};
+
+/// The mistakes of a text that is no template, or no condition.
+pub fn mistakes(text: &BoundText, found: &mut Found) {
+    if let Content::Broken { broken, .. } = &text.content {
+        found.extend(broken.errors.iter().map(|error| mistake(text, error.clone())));
+    }
+}
+
+fn mistake(text: &BoundText, error: SyntaxError) -> Diagnostic {
+    let at = text.place_of(error.span.clone());
+    let mut d = Diagnostic::error(error.code, at, error.message);
+    if let Some(help) = error.help {
+        d = d.help(help);
+    }
+    match error.meant {
+        Some(meant) if error.code == "template-unclosed" => {
+            // Only where the text stands in the file as it is read: the rest of the line is written again.
+            let straight = at.span.end - at.span.start == error.span.end - error.span.start;
+            if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
+        }
+        // Other quotes than those around the whole text.
+        Some(meant) if meant.starts_with('\'') && text.source.style == yaml::Style::Single => {
+            let meant = meant.replace('\'', "\"");
+            d.fix(format!("write `{meant}`"), at, meant)
+        }
+        Some(meant) => {
+            let wrong = text.source.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
+            // A sign is what it is; a word may be another one.
+            let near = suggest::near(wrong, [meant.trim()]);
+            let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
+            let message = format!("write `{}`", meant.trim());
+            if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
+        }
+        None => d,
+    }
+}
