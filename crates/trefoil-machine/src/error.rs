@@ -26,8 +26,8 @@ pub struct RunError {
     /// The step that failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<Key>,
-    /// Its place in the manifest.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Its place in the manifest. Never stored: the number of a file means something only to the load that gave it.
+    #[serde(skip)]
     pub location: Option<Location>,
     /// What a retry policy goes by.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -130,6 +130,11 @@ impl RunError {
     pub fn answered(mut self, answer: &str) -> Self {
         self.answer = (!answer.is_empty()).then(|| Box::new(Excerpt(shorten(answer, ANSWER))));
         self
+    }
+    /// As journals have it: without its place in the files of this load.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        Self { location: None, ..self }
     }
     /// The beginning of the answer that made it fail.
     pub fn answer(&self) -> Option<&str> {

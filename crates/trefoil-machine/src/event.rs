@@ -62,17 +62,23 @@ fn nothing(value: &Value) -> bool {
 }
 
 /// What a provider says beside an answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Told {
     /// The model's own name for itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
     /// Why it stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Finish>,
     /// The provider's own name for the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+}
+
+impl Told {
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What happened.

@@ -1,8 +1,15 @@
-//! Journal entries: the only internal types that are stored. A new field is optional; a changed meaning is a new version.
+//! Journal entries: the only internal types that are stored.
+//!
+//! They are a contract, as [stored requests](crate::wire) are: what one version writes, all later ones read. A new field is
+//! optional; a changed meaning is a new [`VERSION`]. An entry is a JSON object; numbers that may be beyond 2^53 are texts,
+//! values are in [their wire form](trefoil_template::wire), and nothing in it means something only to the load that wrote it:
+//! no file numbers, no steps by position. Golden journals are in `tests/machine/journals`.
 
-use trefoil_template::Value;
+use serde::{Deserialize, Serialize};
+use trefoil_template::{Value, wire};
 
 use crate::error::RunError;
+use crate::event::Told;
 use crate::key::{ContentKey, Key};
 use crate::request::Usage;
 
@@ -10,56 +17,48 @@ use crate::request::Usage;
 pub const VERSION: u16 = 1;
 
 /// One entry.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// [`VERSION`] of the writer.
     pub v: u16,
     /// From 0, without gaps.
     pub seq: u64,
-    /// Milliseconds since the run began, by the driver's clock. Budgets of time go by it.
+    /// Milliseconds on the run's clock: the time since it began, whether anything was running or not. It never goes back.
+    /// Limits of time go by it.
     pub at_ms: u64,
     /// What happened.
-    #[serde(flatten)]
+    #[serde(rename = "entry")]
     pub kind: EntryKind,
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EntryKind {
-    /// The run began.
-    Started {
-        /// The run's id.
-        run: String,
-        /// [`trefoil_ir::Program::hash`].
-        program: u64,
-        /// The entry flow.
-        flow: String,
-        /// Its input.
-        input: Option<Value>,
-        /// Version of the engine.
-        engine: String,
-        /// What else the machine depends on.
-        flags: Flags,
-    },
-    /// The machine asked for an activity.
+    /// The run began. The first entry, and no other.
+    Started(Box<Started>),
+    /// The machine asked for an activity. Nothing of it has been done before this is stored.
     Scheduled {
         /// Which.
         key: Key,
         /// `model`, `tool`, `command`, `human`, `timer`, `decide`.
-        activity: String,
+        sort: String,
         /// What it depends on.
         content: ContentKey,
+        /// Of a timer: when it is due, on the run's clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        due_ms: Option<u64>,
     },
     /// It ended well.
     Completed {
         /// Which.
         key: Key,
         /// Its result.
+        #[serde(with = "wire")]
         value: Value,
-        /// What it used.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        usage: Option<Usage>,
+        /// What else is known about it.
+        #[serde(default, skip_serializing_if = "About::is_nothing")]
+        about: About,
     },
     /// It failed.
     Failed {
@@ -67,30 +66,127 @@ pub enum EntryKind {
         key: Key,
         /// Why.
         error: RunError,
-        /// What it used all the same.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        usage: Option<Usage>,
+        /// What else is known about it.
+        #[serde(default, skip_serializing_if = "About::is_nothing")]
+        about: About,
+    },
+    /// Another process goes on with the run, or the same one again.
+    Resumed {
+        /// Version of its engine.
+        engine: String,
+        /// How often the run has been gone on with, this time included.
+        execution: u32,
     },
     /// Somebody asked the run to stop.
-    CancelRequested,
+    CancelRequested {},
     /// The run ended.
     Finished {
         /// Its output.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::wire::optional")]
         output: Option<Value>,
         /// Or why it failed.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
     },
 }
 
+/// How a run began: everything that it depends on and that is not in later entries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// The run's id.
+    pub run: String,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+    /// What runs.
+    pub program: Identity,
+    /// Its input.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::wire::optional")]
+    pub input: Option<Value>,
+    /// What else the machine depends on.
+    pub flags: Flags,
+    /// What answers model calls: `embedded`, `scripted=FILE`, `PROVIDER:NAME` for every call, `manifest` for the models
+    /// that [the program](Self::program) names, `host` for the embedder's own.
+    #[serde(default)]
+    pub answers: String,
+    /// Which model each agent is answered by: its name and `PROVIDER:NAME`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<(String, String)>,
+}
+
+/// What runs, by content.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// [`trefoil_ir::Fingerprint`] of the program, as text.
+    pub fingerprint: String,
+    /// [`trefoil_ir::SEMANTICS`] of the build that made it.
+    pub semantics: u32,
+    /// Version of the engine.
+    pub engine: String,
+    /// The entry flow.
+    pub flow: String,
+    /// The files that it was made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceFile>,
+}
+
+/// A file that a program was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Its path in the project.
+    pub path: String,
+    /// SHA-256 of its bytes, as text. Whoever stores journals has the bytes under it.
+    pub sha256: String,
+}
+
+/// What is known about how an activity ended, beside its result. None of it decides what the machine does but the usage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// What it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Of a model call: what its provider said beside the answer.
+    #[serde(default, skip_serializing_if = "Told::is_nothing")]
+    pub told: Told,
+    /// What a guardrail found and let pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Of a model call that failed: the text that had come, as it may be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
+}
+
+impl About {
+    /// Only what it used.
+    pub fn usage(usage: Option<Usage>) -> Self {
+        Self { usage, ..Self::default() }
+    }
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What the machine depends on beside program, input and entries.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flags {
     /// Seed of retry jitter.
-    #[serde(default)]
+    #[serde(default, with = "number_as_text")]
     pub seed: u64,
     /// Model calls that the run may make; none: as many as it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
+}
+
+/// Sixty-four bits: not every reader of JSON keeps them.
+mod number_as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }

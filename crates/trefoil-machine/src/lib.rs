@@ -28,9 +28,11 @@ mod answer;
 
 pub use error::{Cause, Excerpt, Interpolation, RunError};
 pub use event::{Event, EventKind, Told};
-pub use journal::{Entry, EntryKind, Flags};
+pub use journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started};
 pub use key::{ContentKey, Key};
-pub use machine::{Command, Completion, Machine, Noted, Output, Prepared, Resumed, effective_input, input_faults};
+pub use machine::{
+    Command, Completion, Machine, Noted, Output, Prepared, Replay, Resumed, effective_input, input_faults,
+};
 pub use request::{
     Activity, CommandRequest, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage,
 };

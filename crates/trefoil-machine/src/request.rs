@@ -40,6 +40,8 @@ pub enum Request {
     Timer {
         /// Milliseconds.
         ms: u64,
+        /// When that is over, on the run's clock: a process that goes on with the run waits for what is left.
+        due_ms: u64,
     },
     /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
     Decide(Question),

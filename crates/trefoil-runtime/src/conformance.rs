@@ -6,9 +6,10 @@ use trefoil_template::Value;
 
 use crate::ports::Journal;
 use trefoil_machine::error::{Cause, RunError};
-use trefoil_machine::journal::{Entry, EntryKind, Flags, VERSION};
+use trefoil_machine::event::Told;
+use trefoil_machine::journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started, VERSION};
 use trefoil_machine::key::{ContentKey, Key};
-use trefoil_machine::request::Usage;
+use trefoil_machine::request::{Finish, Usage};
 
 /// A journal keeps every kind of entry as it is, in order, apart for each run; it refuses gaps and repetitions, and does not
 /// know runs that were never written.
@@ -24,7 +25,7 @@ pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
     same(journal, "run-b", &entries).await?;
     let next = entries.len() as u64;
     for (what, seq) in [("a gap", next + 1), ("a repetition", next - 1)] {
-        if journal.append("run-a", &[entry(seq, EntryKind::CancelRequested)]).await.is_ok() {
+        if journal.append("run-a", &[entry(seq, EntryKind::CancelRequested {})]).await.is_ok() {
             return Err(format!("it takes {what} in the numbers of entries"));
         }
     }
@@ -32,7 +33,7 @@ pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
     if journal.read("never written").await.is_ok_and(|entries| !entries.is_empty()) {
         return Err("it has entries of a run that nobody wrote".to_owned());
     }
-    let many: Vec<Entry> = (0..2_000).map(|seq| entry(seq, EntryKind::CancelRequested)).collect();
+    let many: Vec<Entry> = (0..2_000).map(|seq| entry(seq, EntryKind::CancelRequested {})).collect();
     append(journal, "long", &many).await?;
     same(journal, "long", &many).await
 }
@@ -58,7 +59,17 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
 
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
-    let usage = Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() });
+    let about = About {
+        usage: Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() }),
+        duration_ms: Some(1_200),
+        told: Told {
+            answered_by: Some("gpt-5.4-2026-03-01".to_owned()),
+            finish: Some(Finish::Stop),
+            request_id: Some("req_1".to_owned()),
+        },
+        warnings: vec!["an email address".to_owned()],
+        partial: Some("so far".to_owned()),
+    };
     let tricky: Value = [
         ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),
         ("big", Value::from(u64::MAX)),
@@ -72,19 +83,33 @@ fn one_of_each_kind() -> Vec<Entry> {
     error.key = Some(key("a/b@2[0]#1!3"));
     error.retry_after_ms = std::num::NonZeroU32::new(1_000);
     let kinds = [
-        EntryKind::Started {
+        EntryKind::Started(Box::new(Started {
             run: "run".to_owned(),
-            program: u64::MAX,
-            flow: "main".to_owned(),
+            at: 1_735_689_600_000,
+            program: Identity {
+                fingerprint: "0f".repeat(32),
+                semantics: 1,
+                engine: "0.1.0".to_owned(),
+                flow: "main".to_owned(),
+                sources: vec![SourceFile { path: "a b/main.yaml".to_owned(), sha256: "f0".repeat(32) }],
+            },
             input: Some(tricky.clone()),
-            engine: "0.1.0".to_owned(),
-            flags: Flags { seed: u64::MAX, max_calls: None },
+            flags: Flags { seed: u64::MAX, max_calls: Some(1) },
+            answers: "manifest".to_owned(),
+            models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
+        })),
+        EntryKind::Scheduled { key: key("a/b"), sort: "model".to_owned(), content: ContentKey([7; 32]), due_ms: None },
+        EntryKind::Scheduled {
+            key: key("a/c~timeout"),
+            sort: "timer".to_owned(),
+            content: ContentKey([8; 32]),
+            due_ms: Some(86_400_000),
         },
-        EntryKind::Scheduled { key: key("a/b"), activity: "model".to_owned(), content: ContentKey([7; 32]) },
-        EntryKind::Completed { key: key("a/b"), value: tricky.clone(), usage },
-        EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null, usage: None },
-        EntryKind::Failed { key: key("a/d"), error: error.clone(), usage },
-        EntryKind::CancelRequested,
+        EntryKind::Completed { key: key("a/b"), value: tricky.clone(), about: about.clone() },
+        EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null, about: About::default() },
+        EntryKind::Failed { key: key("a/d"), error: error.clone(), about },
+        EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1 },
+        EntryKind::CancelRequested {},
         EntryKind::Finished { output: Some(tricky), error: None },
         EntryKind::Finished { output: None, error: Some(error) },
     ];

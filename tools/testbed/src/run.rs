@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_machine::journal::VERSION;
+use trefoil_ir::SEMANTICS;
+use trefoil_machine::journal::{About, Identity, Started, VERSION};
 use trefoil_machine::{
     Activity, Command, Completion, Entry, EntryKind, Flags, Key, Machine, Output, Prepared, Request, Resumed, RunError,
     Usage,
@@ -51,14 +52,16 @@ impl Run {
             now_ms: 0,
             watched,
         };
-        run.record(EntryKind::Started {
-            run: "run".into(),
-            program: prepared.program.hash,
-            flow: prepared.program.name.to_string(),
-            input,
+        let program = Identity {
+            fingerprint: prepared.program.fingerprint().to_string(),
+            semantics: SEMANTICS,
             engine: "test".into(),
-            flags,
-        });
+            flow: prepared.program.name.to_string(),
+            sources: Vec::new(),
+        };
+        let started =
+            Started { run: "run".into(), at: 0, program, input, flags, answers: String::new(), models: Vec::new() };
+        run.record(EntryKind::Started(Box::new(started)));
         run.take(output);
         run
     }
@@ -78,11 +81,8 @@ impl Run {
             now_ms: resumed.at_ms,
             watched: false,
         };
+        run.result = resumed.finished;
         run.take(resumed.output);
-        if matches!(entries.last().map(|e| &e.kind), Some(EntryKind::Finished { .. })) {
-            // It stands in the journal already.
-            run.entries.pop();
-        }
         run
     }
 
@@ -91,8 +91,8 @@ impl Run {
         let at = self.pending.iter().position(|a| a.key == *key);
         self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));
         self.record(match result.clone() {
-            Ok(value) => EntryKind::Completed { key: key.clone(), value, usage },
-            Err(error) => EntryKind::Failed { key: key.clone(), error, usage },
+            Ok(value) => EntryKind::Completed { key: key.clone(), value, about: About::usage(usage) },
+            Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about: About::usage(usage) },
         });
         let output = self.on(key.clone(), result, usage);
         self.take(output);
@@ -106,7 +106,7 @@ impl Run {
     /// Somebody asks it to stop.
     pub fn cancel(&mut self) {
         let output = self.machine.cancel();
-        self.record(EntryKind::CancelRequested);
+        self.record(EntryKind::CancelRequested {});
         self.take(output);
     }
 
@@ -123,7 +123,7 @@ impl Run {
                     assert!(self.pending.is_empty(), "the run ended with {:?} under way", self.pending);
                     self.record(match result.clone() {
                         Ok(output) => EntryKind::Finished { output: Some(output), error: None },
-                        Err(error) => EntryKind::Finished { output: None, error: Some(error) },
+                        Err(error) => EntryKind::Finished { output: None, error: Some(error.stored()) },
                     });
                     self.result = Some(result);
                 }
@@ -143,8 +143,9 @@ impl Run {
         assert!(self.keys.insert(key.clone()), "`{key}` is asked for twice");
         self.record(EntryKind::Scheduled {
             key: key.clone(),
-            activity: activity.request.sort().into(),
+            sort: activity.request.sort().into(),
             content: activity.content,
+            due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
         });
         self.pending.push(activity);
     }

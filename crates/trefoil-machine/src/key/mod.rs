@@ -16,8 +16,8 @@ pub(crate) use write::{KeyBuilder, Path};
 /// The structural key of a step or activity: the path of labels from the entry flow, with `@PASS` (loop passes, state
 /// visits; from 1), `[ITEM]` (fan-outs; from 0), `#ATTEMPT` (iterations of `Attempts`; from 1) and `!TRY` (retries, from 2)
 /// where they apply, joined by `/`. Marks inside a label are escaped as `%XX`. Where two steps would have one key, the
-/// later one in the program gets `~2`, `~3`, ...; activities of the machine's own beside a step are `~timeout`, `~delay`,
-/// `~budget` and `~decide:DIGITS` (`~timeout.1` where an unlabelled step inside shares the key). The same in every replay, whatever the
+/// later one in the program gets `~2`, `~3`, ...; activities of the machine's own beside a step are `~timeout`, `~limit`,
+/// `~delay`, `~budget` and `~decide:DIGITS` (`~timeout.1` where an unlabelled step inside shares the key). The same in every replay, whatever the
 /// timing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]

@@ -161,7 +161,7 @@ impl Turn<'_> {
     pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
         let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
         // The ceiling is passed beyond the limit, not at it.
-        let request = Request::Timer { ms: limit.saturating_add(1) };
+        let request = self.timer(limit.saturating_add(1));
         let key = self.own_activity(f, Purpose::Budget, request, |path, above| {
             path.own("budget", above);
         });

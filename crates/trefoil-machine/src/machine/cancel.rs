@@ -41,8 +41,12 @@ impl Turn<'_> {
         let effect = std::mem::take(&mut frame.effect).then(|| frame.key.clone());
         let timer = frame.timer.take();
         let aside = frame.aside.as_deref_mut();
-        let (asking, budget) = aside.map(|a| (std::mem::take(&mut a.asking), a.budget.take())).unwrap_or_default();
-        for key in effect.into_iter().chain(timer).chain(budget).chain(asking.into_iter().map(|a| a.key)) {
+        let (asking, timers) = match aside {
+            Some(a) => (std::mem::take(&mut a.asking), [a.budget.take(), a.answer_by.take()]),
+            None => Default::default(),
+        };
+        let timers = timers.into_iter().flatten();
+        for key in effect.into_iter().chain(timer).chain(timers).chain(asking.into_iter().map(|a| a.key)) {
             self.cancel_activity(key);
         }
     }

@@ -89,12 +89,14 @@ impl Frame {
 /// What few frames need: questions to the driver, the time that a budget leaves.
 #[derive(Debug, Default)]
 pub struct Aside {
-    /// Questions answered, by their canonical text.
+    /// Questions answered.
     pub decided: Vec<(AskDecide, bool)>,
     /// Questions under way, and what continues when they are answered.
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
+    /// The timer of a question to a person.
+    pub answer_by: Option<Key>,
     /// When the time limit under way runs out, in milliseconds of the run.
     pub ends_ms: Option<u64>,
     /// The try under way is one of the same call: the manifest did not request it, so no ceiling on calls counts it.

@@ -3,6 +3,7 @@
 use trefoil_ir::{
     Backoff, Callee, Cond, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
 };
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::eval::EvalStop;
@@ -16,7 +17,6 @@ use crate::event::{EventKind, Tally};
 use crate::key::Key;
 use crate::key::segment;
 use crate::provenance::From;
-use crate::request::Request;
 use crate::text::seconds;
 
 /// The tries of a model call whose manifest says nothing about them: two more, from one second on.
@@ -39,6 +39,18 @@ static ONCE_MORE: Retry = Retry {
 };
 /// The longest wait that a provider may ask for where nothing else limits it: as long as a call may take.
 const LONGEST_WAIT_MS: u64 = 600_000;
+
+/// Where the manifest has the limit that ended a model call.
+fn limit(step: &Step, error: &RunError) -> Option<Location> {
+    let StepKind::Model(call) = &step.kind else { return None };
+    let name = match &*error.code {
+        "ANSWER_TRUNCATED" => "max_tokens",
+        // A limit of the operator's has words of its own.
+        "TIMEOUT" if error.help.is_none() && call.parameters.timeout_ms.is_some() => "timeout_ms",
+        _ => return None,
+    };
+    call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
+}
 
 /// What starting a step came to.
 pub enum Started {
@@ -88,7 +100,7 @@ impl Turn<'_> {
 
     /// Puts a time limit on what a frame has just begun.
     pub fn limit(&mut self, f: FrameId, ms: u64) {
-        let request = Request::Timer { ms };
+        let request = self.timer(ms);
         let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
             path.own("timeout", above);
         });
@@ -283,7 +295,8 @@ impl Turn<'_> {
         let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
         self.note(&key, step.origin, event);
         let timer = if delay_ms > 0 {
-            self.own_activity(f, Purpose::Delay, Request::Timer { ms: delay_ms }, |path, above| {
+            let timer = self.timer(delay_ms);
+            self.own_activity(f, Purpose::Delay, timer, |path, above| {
                 path.own("delay", above);
             })
         } else {
@@ -385,7 +398,7 @@ impl Turn<'_> {
             let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
             error.key = Some(if named { key.clone() } else { Key(segment(&self.program.name).into()) });
         }
-        error.location.get_or_insert(step.origin);
+        error.location = error.location.or_else(|| limit(step, error)).or(Some(step.origin));
     }
 
     fn announce(&mut self, f: FrameId, id: StepId, step: &Step) {

@@ -44,11 +44,10 @@ use crate::request::{Activity, Request, Usage};
 
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
-pub use replay::Resumed;
+pub use replay::{Replay, Resumed};
 use turn::{Core, Turn};
 
-/// Tasks done at a stretch. Part of what makes a replay the same: what is asked for and cancelled in one stretch was never
-/// asked for.
+/// Tasks done at a stretch, before others have their turn. Nothing that a run does depends on it.
 const PIECE: usize = 4096;
 
 /// A run in progress.
@@ -66,9 +65,9 @@ pub struct Output {
     pub commands: Vec<Command>,
     /// In order.
     pub events: Vec<Noted>,
-    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not. A fan-out over a
-    /// million items that need nobody comes in such pieces, and can be cancelled between them. Only of a machine that was
-    /// asked for it by [`Machine::in_pieces`].
+    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not; the commands come
+    /// then. A fan-out over a million items that need nobody comes in such pieces, and can be cancelled between them. Only
+    /// of a machine that was asked for it by [`Machine::in_pieces`].
     pub more: bool,
 }
 
@@ -194,20 +193,19 @@ impl Machine {
         }
         let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
         work(&mut turn);
-        let mut whole = Output::default();
         loop {
             let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
             turn.run(PIECE);
-            let mut output = std::mem::take(&mut self.core.output);
-            self.core.calls = self.core.calls.saturating_sub(settle(&mut output.commands));
-            output.more = !self.core.tasks.is_empty();
-            if self.pieces {
-                return output;
+            let more = !self.core.tasks.is_empty();
+            if more && self.pieces {
+                // What is asked for waits until it is known that nothing in this turn takes it back.
+                let events = std::mem::take(&mut self.core.output.events);
+                return Output { events, more, ..Output::default() };
             }
-            whole.commands.append(&mut output.commands);
-            whole.events.append(&mut output.events);
-            if !output.more {
-                return whole;
+            if !more {
+                let mut output = std::mem::take(&mut self.core.output);
+                self.core.calls = self.core.calls.saturating_sub(settle(&mut output.commands));
+                return output;
             }
         }
     }

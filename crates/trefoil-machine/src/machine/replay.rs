@@ -1,33 +1,43 @@
-//! Replaying a journal: completions come from entries, and every command is held against the entry that recorded it.
+//! Replaying a journal: what came of activities is fed to the machine in the order in which it came, and every activity is
+//! held against what the journal has under its key.
+//!
+//! The order in which activities were asked for is not compared: an engine that asks for two of them the other way round, or
+//! for a timer more, still goes on with the run. What has ended is found by its key, and its content has to be the same.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use trefoil_ir::SEMANTICS;
 use trefoil_template::Value;
 
 use super::prepared::Prepared;
 use super::{Command, Completion, Machine, Noted, Output};
 use crate::error::RunError;
-use crate::journal::{Entry, EntryKind, VERSION};
-use crate::key::Key;
-use crate::request::{Activity, Usage};
+use crate::journal::{About, Entry, EntryKind, Started, VERSION};
+use crate::key::{ContentKey, Key};
+use crate::request::Activity;
 
 /// A run brought back to where its journal ends.
 #[derive(Debug)]
 pub struct Resumed {
     /// Ready for the next completion.
     pub machine: Machine,
-    /// Recorded as scheduled and not as ended: to be started again, without a new entry.
+    /// Recorded as scheduled and not as ended, in the order of their entries: to be started again, without a new entry.
+    /// Whether any of it was done nobody knows.
     pub restart: Vec<Activity>,
     /// What the machine asked for beyond the journal's end: to be scheduled and started. No events: see `events`.
     pub output: Output,
     /// What happened on the way, for a watcher that was not there.
     pub events: Vec<Noted>,
-    /// The run's id.
-    pub run: Arc<str>,
-    /// Its input.
-    pub input: Option<Value>,
+    /// How the run began.
+    pub started: Started,
+    /// How often the run was gone on with so far.
+    pub executions: u32,
+    /// How the journal says that it ended.
+    pub finished: Option<Result<Value, RunError>>,
+    /// What whoever goes on with the run should know.
+    pub notes: Vec<String>,
     /// The number of the next entry.
     pub next_seq: u64,
     /// The last entry's time stamp.
@@ -42,92 +52,126 @@ impl Machine {
 
     /// The same; `traced`: as [`Machine::with_provenance`].
     pub fn resume_traced(prepared: Arc<Prepared>, entries: &[Entry], traced: bool) -> Result<Resumed, RunError> {
-        let mut replay = Replay::begin(prepared, entries, traced)?;
-        for entry in entries.get(1..).unwrap_or_default() {
+        let Some((first, rest)) = entries.split_first() else { return Err(differs("the journal is empty")) };
+        let mut replay = Replay::begin(prepared, first, traced)?;
+        for entry in rest {
             replay.entry(entry)?;
         }
-        Ok(replay.end(entries))
+        replay.end()
     }
 }
 
-struct Replay {
+/// A replay under way: one entry after the other, as they are read.
+#[derive(Debug)]
+pub struct Replay {
     machine: Machine,
-    run: Arc<str>,
-    input: Option<Value>,
-    /// Asked for, and not yet met in the journal.
-    asked: VecDeque<Activity>,
-    /// Met in the journal, and not ended.
-    open: IndexMap<Key, Activity>,
-    /// The machine can go on without anything from the journal. It does so only when the journal shows that it did: a run
-    /// may have been cancelled in the middle.
+    started: Started,
+    executions: u32,
+    notes: Vec<String>,
+    /// Met in the journal as scheduled, and not as ended.
+    recorded: BTreeMap<Key, Recorded>,
+    /// Asked for, and not ended in the journal so far, each with its place in the order in which it was asked for.
+    asked: IndexMap<Key, (u64, Activity)>,
+    next_asked: u64,
+    /// Asked for and cancelled: what came of them counts as spent and is not wanted.
+    cancelled: BTreeSet<Key>,
+    /// The machine can go on without anything from the journal.
     more: bool,
     /// Ended by the machine.
     finished: Option<Result<Value, RunError>>,
+    /// Ended by the journal.
+    ended: bool,
     events: Vec<Noted>,
+    next_seq: u64,
+    at_ms: u64,
+}
+
+/// What the journal has about an activity that was asked for.
+#[derive(Debug)]
+struct Recorded {
+    seq: u64,
+    sort: String,
+    content: ContentKey,
 }
 
 impl Replay {
-    fn begin(prepared: Arc<Prepared>, entries: &[Entry], traced: bool) -> Result<Self, RunError> {
-        let Some(first) = entries.first() else { return Err(differs("the journal is empty")) };
+    /// From the first entry. The program's identity decides: another program is refused, the same one of another version of
+    /// the semantics is gone on with as long as it asks for the same.
+    pub fn begin(prepared: Arc<Prepared>, first: &Entry, traced: bool) -> Result<Self, RunError> {
         version(first)?;
-        let EntryKind::Started { run, program, input, flags, .. } = &first.kind else {
+        let EntryKind::Started(started) = &first.kind else {
             return Err(differs("the journal does not start with the start of a run"));
         };
-        if *program != prepared.program.hash {
-            let now = prepared.program.hash;
-            return Err(differs(format!("the journal is for program {program:016x}, but this is program {now:016x}")));
+        let mut notes = Vec::new();
+        let (then, now) = (&started.program, prepared.program.fingerprint().to_string());
+        if then.semantics != SEMANTICS {
+            notes.push(format!(
+                "the run began under version {} of the semantics and goes on under version {SEMANTICS}: every step that \
+                 ended is compared with what this version asks for",
+                then.semantics
+            ));
+        } else if then.fingerprint != now {
+            let short = |text: &str| text.chars().take(16).collect::<String>();
+            return Err(differs(format!(
+                "the journal is for program {}, but this is program {}",
+                short(&then.fingerprint),
+                short(&now)
+            )));
         }
-        let run: Arc<str> = run.as_str().into();
-        let mut machine = Machine::with(prepared, flags.clone()).in_pieces().with_provenance(traced);
-        let output = machine.start(run.clone(), input.clone());
+        let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traced);
+        let output = machine.start(started.run.as_str(), started.input.clone());
         let mut replay = Self {
             machine,
-            run,
-            input: input.clone(),
-            asked: VecDeque::new(),
-            open: IndexMap::new(),
+            started: (**started).clone(),
+            executions: 0,
+            notes,
+            recorded: BTreeMap::new(),
+            asked: IndexMap::new(),
+            next_asked: 0,
+            cancelled: BTreeSet::new(),
             more: false,
             finished: None,
+            ended: false,
             events: Vec::new(),
+            next_seq: first.seq.saturating_add(1),
+            at_ms: first.at_ms,
         };
         replay.take(output);
         Ok(replay)
     }
 
-    fn entry(&mut self, entry: &Entry) -> Result<(), RunError> {
+    /// The next entry.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), RunError> {
         version(entry)?;
+        (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         match &entry.kind {
-            EntryKind::Started { .. } => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
-            EntryKind::Scheduled { key, activity, content } => {
-                while self.asked.is_empty() && self.more {
-                    self.proceed();
-                }
-                let recorded = format!("entry {} is `{key}` ({activity})", entry.seq);
-                let Some(asked) = self.asked.pop_front() else {
-                    return Err(differs(format!("{recorded}, but the program asks for nothing there")));
-                };
-                if asked.key != *key || asked.request.sort() != activity {
-                    let asks = format!("the program asks for `{}` ({})", asked.key, asked.request.sort());
-                    return Err(differs(format!("{recorded}, but {asks}")));
-                }
-                if asked.content != *content {
-                    let why = format!("{recorded} with content {content}, but the program asks for `{key}`");
-                    return Err(differs(format!("{why} with content {}", asked.content)));
-                }
-                self.open.insert(key.clone(), asked);
+            EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
+            EntryKind::Scheduled { key, sort, content, due_ms: _ } => {
+                let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
+                self.recorded.insert(key.clone(), recorded);
                 Ok(())
             }
-            EntryKind::Completed { key, value, usage } => self.complete(entry, key, Ok(value.clone()), *usage),
-            EntryKind::Failed { key, error, usage } => self.complete(entry, key, Err(error.clone()), *usage),
-            EntryKind::CancelRequested => {
+            EntryKind::Completed { key, value, about } => self.ended(entry, key, Ok(value.clone()), about),
+            EntryKind::Failed { key, error, about } => self.ended(entry, key, Err(error.clone()), about),
+            EntryKind::Resumed { execution, .. } => {
+                self.executions = *execution;
+                Ok(())
+            }
+            EntryKind::CancelRequested {} => {
+                // A run may be cancelled in the middle of a long stretch. It was at its end if the journal has what was asked
+                // for there.
+                if self.recorded.keys().any(|key| !self.asked.contains_key(key) && !self.cancelled.contains(key)) {
+                    self.catch_up();
+                }
                 let output = self.machine.cancel();
                 self.take(output);
                 Ok(())
             }
-            EntryKind::Finished { output, error } => {
+            EntryKind::Finished { error, .. } => {
                 self.catch_up();
-                match (&self.finished, output, error) {
-                    (Some(Ok(_)), _, None) | (Some(Err(_)), None, Some(_)) => Ok(()),
+                self.ended = true;
+                match (&self.finished, error) {
+                    (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => Ok(()),
                     _ => {
                         let what = if error.is_some() { "failed" } else { "succeeded" };
                         Err(differs(format!("entry {} says that the run {what}, but the program disagrees", entry.seq)))
@@ -137,32 +181,33 @@ impl Replay {
         }
     }
 
-    fn complete(
+    fn ended(
         &mut self,
         entry: &Entry,
         key: &Key,
         result: Result<Value, RunError>,
-        usage: Option<Usage>,
+        about: &About,
     ) -> Result<(), RunError> {
-        // One that was cancelled in the same breath is recorded and means nothing.
-        if self.open.shift_remove(key).is_none() {
-            return Err(differs(format!("entry {} ends `{key}`, which is not in progress", entry.seq)));
-        }
         self.catch_up();
-        let output = self.machine.on(Completion { key: key.clone(), at_ms: entry.at_ms, result, usage });
+        let recorded = self.recorded.remove(key);
+        match (self.asked.swap_remove(key), recorded) {
+            (Some((_, activity)), Some(recorded)) => recorded.holds(&activity)?,
+            // One that was cancelled in the same breath is recorded and means nothing.
+            (None, _) if self.cancelled.contains(key) => {}
+            (None, Some(recorded)) => return Err(recorded.unasked(key)),
+            (_, None) => return Err(differs(format!("entry {} ends `{key}`, which is not in progress", entry.seq))),
+        }
+        let completion = Completion { key: key.clone(), at_ms: entry.at_ms, result, usage: about.usage };
+        let output = self.machine.on(completion);
         self.take(output);
         Ok(())
-    }
-
-    fn proceed(&mut self) {
-        let output = self.machine.proceed();
-        self.take(output);
     }
 
     /// Does everything that needs nothing from the journal.
     fn catch_up(&mut self) {
         while self.more {
-            self.proceed();
+            let output = self.machine.proceed();
+            self.take(output);
         }
     }
 
@@ -171,31 +216,77 @@ impl Replay {
         self.events.extend(output.events);
         for command in output.commands {
             match command {
-                Command::Start(activity) => self.asked.push_back(activity),
-                // Its entries may still come: it stays known until the end.
-                Command::Cancel(_) => {}
+                Command::Start(activity) => {
+                    self.asked.insert(activity.key.clone(), (self.next_asked, activity));
+                    self.next_asked += 1;
+                }
+                Command::Cancel(key) => {
+                    self.asked.swap_remove(&key);
+                    self.cancelled.insert(key);
+                }
                 Command::Finish(result) => self.finished = Some(result),
             }
         }
     }
 
-    fn end(mut self, entries: &[Entry]) -> Resumed {
+    /// The journal ends here.
+    pub fn end(mut self) -> Result<Resumed, RunError> {
         self.catch_up();
-        let pending = |activity: &Activity| self.machine.core.pending.contains_key(&activity.key);
-        let restart = self.open.into_values().filter(pending).collect();
-        let starts = self.asked.into_iter().filter(pending).map(Command::Start);
+        let (mut restart, mut starts) = (Vec::new(), Vec::new());
+        for (key, (at, activity)) in std::mem::take(&mut self.asked) {
+            match self.recorded.remove(&key) {
+                Some(recorded) => {
+                    recorded.holds(&activity)?;
+                    restart.push((recorded.seq, activity));
+                }
+                None => starts.push((at, Command::Start(activity))),
+            }
+        }
+        let unasked = self.recorded.iter().find(|(key, _)| !self.cancelled.contains(*key));
+        if let Some((key, recorded)) = unasked {
+            return Err(recorded.unasked(key));
+        }
+        restart.sort_by_key(|(seq, _)| *seq);
+        starts.sort_by_key(|(at, _)| *at);
+        let finished = if self.ended { self.finished.take() } else { None };
+        let starts = starts.into_iter().map(|(_, start)| start);
         let commands = starts.chain(self.finished.map(Command::Finish)).collect();
-        let last = entries.last();
-        Resumed {
-            restart,
+        Ok(Resumed {
+            restart: restart.into_iter().map(|(_, activity)| activity).collect(),
             output: Output { commands, ..Output::default() },
             events: self.events,
-            run: self.run,
-            input: self.input,
-            next_seq: last.map_or(0, |e| e.seq.saturating_add(1)),
-            at_ms: last.map_or(0, |e| e.at_ms),
+            started: self.started,
+            executions: self.executions,
+            finished,
+            notes: self.notes,
+            next_seq: self.next_seq,
+            at_ms: self.at_ms,
             machine: Machine { pieces: false, ..self.machine },
+        })
+    }
+}
+
+impl Recorded {
+    /// Whether it is what the program asks for now.
+    fn holds(&self, asked: &Activity) -> Result<(), RunError> {
+        let Self { seq, sort, content } = self;
+        let key = &asked.key;
+        if asked.request.sort() != sort {
+            let now = asked.request.sort();
+            return Err(differs(format!("entry {seq} is `{key}` ({sort}), but the program asks for `{key}` ({now})")));
         }
+        if asked.content != *content {
+            let now = asked.content;
+            return Err(differs(format!(
+                "entry {seq} is `{key}` ({sort}) with content {content}, but the program asks for it with content {now}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn unasked(&self, key: &Key) -> RunError {
+        let Self { seq, sort, .. } = self;
+        differs(format!("entry {seq} is `{key}` ({sort}), but the program does not ask for that"))
     }
 }
 

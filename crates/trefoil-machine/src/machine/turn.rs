@@ -20,7 +20,7 @@ use crate::event::EventKind;
 use crate::journal::Flags;
 use crate::key::Key;
 use crate::provenance::From;
-use crate::request::Usage;
+use crate::request::{Request, Usage};
 
 /// Steps begun in one run. A program that begins more is taken for one that never ends.
 const MAX_STEPS: u64 = 20_000_000;
@@ -88,6 +88,8 @@ pub enum Purpose {
     Budget,
     /// The wait before a retry.
     Delay,
+    /// The time within which a person has to answer.
+    Answer,
     /// An answer that only the driver knows.
     Decide,
 }
@@ -233,6 +235,7 @@ impl<'p> Turn<'p> {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
                 }
+                self.answer_came(f);
                 let model = matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)));
                 self.core.answered += u64::from(model && completion.result.is_ok());
                 let outcome = match completion.result {
@@ -245,6 +248,7 @@ impl<'p> Turn<'p> {
                 }
             }
             Purpose::Timeout => self.timed_out(f),
+            Purpose::Answer => self.unanswered(f),
             Purpose::Budget => self.out_of_time(f),
             Purpose::Delay => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
@@ -272,6 +276,11 @@ impl<'p> Turn<'p> {
         self.core.frames.clear();
         self.core.activations.clear();
         self.core.output.commands.push(Command::Finish(result));
+    }
+
+    /// Time that passes from now on.
+    pub fn timer(&self, ms: u64) -> Request {
+        Request::Timer { ms, due_ms: self.core.now_ms.saturating_add(ms) }
     }
 
     /// Puts a task on top of the stack.

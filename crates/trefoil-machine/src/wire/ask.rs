@@ -25,7 +25,7 @@ pub struct AskModel {
     #[serde(default, skip_serializing_if = "WireFormat::is_default")]
     pub format: WireFormat,
     /// The JSON Schema for the provider.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
     pub schema: Option<Value>,
     /// What the answer goes through before it is journaled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -63,7 +63,7 @@ pub struct WireParameters {
     pub seed: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<Arc<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
     pub provider_options: Option<Value>,
 }
 
@@ -150,7 +150,7 @@ pub struct AskCommand {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<WireEntry>,
     /// Working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "super::optional")]
     pub workdir: Option<Value>,
 }
 
@@ -197,19 +197,6 @@ pub struct AskDecide {
     /// Only whether all holes can be filled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub presence: bool,
-}
-
-/// Values that may not be there.
-mod optional {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use trefoil_template::{Value, wire};
-
-    pub fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(wire::Wire).serialize(serializer)
-    }
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-        Ok(Option::<wire::Wired>::deserialize(deserializer)?.map(|read| read.0))
-    }
 }
 
 /// Lists of values.

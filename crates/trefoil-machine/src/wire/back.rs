@@ -49,7 +49,7 @@ impl WireRequest {
                 let HowHuman { timeout_ms, accepts } = how;
                 Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout })
             }
-            WireKind::Timer { ask } => Request::Timer { ms: ask.ms },
+            WireKind::Timer { ask, how } => Request::Timer { ms: ask.ms, due_ms: how.due_ms },
             WireKind::Decide { ask: AskDecide { grammar, expression, presence }, how } => {
                 Request::Decide(Question { expression, policy: Policy::with(grammar), text: how.text, presence })
             }

@@ -26,7 +26,7 @@ impl WireRequest {
             WireKind::Tool { ask } => Asked::Tool(ask),
             WireKind::Command { ask } => Asked::Command(ask),
             WireKind::Human { ask, .. } => Asked::Human(ask),
-            WireKind::Timer { ask } => Asked::Timer(ask),
+            WireKind::Timer { ask, .. } => Asked::Timer(ask),
             WireKind::Decide { ask, .. } => Asked::Decide(ask),
         })
     }

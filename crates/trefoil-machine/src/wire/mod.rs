@@ -65,6 +65,8 @@ pub enum WireKind {
     },
     Timer {
         ask: AskTimer,
+        #[serde(default, skip_serializing_if = "HowTimer::is_default")]
+        how: HowTimer,
     },
     Decide {
         ask: AskDecide,
@@ -104,10 +106,37 @@ pub struct HowHuman {
     pub accepts: Vec<Arc<str>>,
 }
 
+/// When a timer is due.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HowTimer {
+    /// On the run's clock, in milliseconds.
+    #[serde(default)]
+    pub due_ms: u64,
+}
+
+impl HowTimer {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How a decision is shown.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HowDecide {
     /// The condition as somebody wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Arc<str>>,
+}
+
+/// Values that may not be there, for `serde(with)`.
+pub(crate) mod optional {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use trefoil_template::{Value, wire};
+
+    pub fn serialize<S: Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
+        value.as_ref().map(wire::Wire).serialize(serializer)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+        Ok(Option::<wire::Wired>::deserialize(deserializer)?.map(|read| read.0))
+    }
 }

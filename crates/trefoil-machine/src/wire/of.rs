@@ -15,7 +15,9 @@ impl WireRequest {
             Request::Tool(request) => WireKind::Tool { ask: tool(request) },
             Request::Command(request) => WireKind::Command { ask: command(request) },
             Request::Human(request) => human(request),
-            Request::Timer { ms } => WireKind::Timer { ask: AskTimer { ms: *ms } },
+            Request::Timer { ms, due_ms } => {
+                WireKind::Timer { ask: AskTimer { ms: *ms }, how: HowTimer { due_ms: *due_ms } }
+            }
             Request::Decide(question) => {
                 let how = HowDecide { text: question.text.clone() };
                 WireKind::Decide { ask: AskDecide::of(question), how }

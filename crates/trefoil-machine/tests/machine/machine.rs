@@ -51,7 +51,7 @@ pub fn finish(mut run: Run, mut choose: impl FnMut(usize) -> usize) -> Run {
 
 /// Whether it is a limit of time.
 fn limit(key: &str) -> bool {
-    key.contains("~timeout") || key.contains("~budget")
+    ["~timeout", "~limit", "~budget"].iter().any(|mark| key.contains(mark))
 }
 
 fn asked(question: &Question) -> String {

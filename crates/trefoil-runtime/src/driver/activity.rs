@@ -13,10 +13,10 @@ use super::watch::Watch;
 use crate::ports::{Clock, CommandOutput, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Prepared;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, Usage};
-use trefoil_machine::text::seconds;
 
 /// What activities work with.
 pub struct World {
@@ -38,8 +38,8 @@ pub struct Done {
     pub location: Option<Location>,
     /// What.
     pub result: Result<Value, RunError>,
-    /// What it used.
-    pub usage: Option<Usage>,
+    /// What else is known about it.
+    pub about: About,
     /// What to say once it is journaled.
     pub events: Vec<EventKind>,
 }
@@ -74,8 +74,8 @@ pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -
         Request::Tool(request) => tool(&at, request).await.into(),
         Request::Command(request) => command(&at, request).await.into(),
         Request::Human(request) => human(&at, request).await.into(),
-        Request::Timer { ms } => {
-            world.ports.clock.sleep(*ms).await;
+        Request::Timer { due_ms, .. } => {
+            world.ports.clock.sleep(due_ms.saturating_sub(began)).await;
             Ok(Value::Null).into()
         }
         Request::Decide(question) => {
@@ -91,11 +91,19 @@ pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -
         Err(error) => Err(world.secrets.hide_error(error)),
     };
     let duration_ms = world.watch.now_ms().saturating_sub(began);
-    let warnings = std::mem::take(&mut came.warnings);
-    let mut events: Vec<EventKind> = warnings.into_iter().map(|message| EventKind::Warning { message }).collect();
-    let (result, usage) = (came.result.clone(), came.usage);
+    let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
+    let about = About {
+        usage: came.usage,
+        duration_ms: effect.then_some(duration_ms),
+        told: came.told.clone(),
+        warnings: std::mem::take(&mut came.warnings),
+        partial: came.partial.clone(),
+    };
+    let warnings = about.warnings.iter().cloned().map(|message| EventKind::Warning { message });
+    let mut events: Vec<EventKind> = warnings.collect();
+    let result = came.result.clone();
     events.extend(ending(&activity.request, came, duration_ms));
-    Done { key: activity.key, location, result, usage, events }
+    Done { key: activity.key, location, result, about, events }
 }
 
 fn ending(request: &Request, came: Came, duration_ms: u64) -> Option<EventKind> {
@@ -222,27 +230,13 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
         refused: request.refused.as_ref().map(ToString::to_string),
     });
     let filled = HumanRequest { prompt: at.fill(&request.prompt)?, ..request.clone() };
-    let ports = &at.world.ports;
-    let asked = ports.humans.ask(&at.activity.key, &filled);
-    let answer = within(&*ports.clock, request.timeout_ms, asked).await;
-    let otherwise = if request.refused.is_some() { &OnTimeout::Fail } else { &request.on_timeout };
-    match (answer, otherwise) {
-        (Some(Some(answer)), _) => Ok(answer.into()),
-        (_, OnTimeout::Answer(default)) => Ok(Value::Str(default.clone())),
-        (None, OnTimeout::Fail) => {
-            let limit = seconds(request.timeout_ms.unwrap_or_default());
-            let message = format!("`{}` was not answered within {limit}", request.step);
-            let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
-            let step = &request.step;
-            Err(error
-                .help(format!("answer it with `--answer {step}=VALUE`, raise its time limit, or give it a default")))
-        }
-        (Some(None), OnTimeout::Fail) => {
-            let error = RunError::new(
-                "HUMAN_TIMEOUT",
-                format!("`{}` needs a human answer, but there is no one to ask", request.step),
-            );
-            Err(error.help(format!("answer it with `--answer {}=VALUE`, or give it a default", request.step)))
+    match (at.world.ports.humans.ask(&at.activity.key, &filled).await, &request.on_timeout) {
+        (Some(answer), _) => Ok(answer.into()),
+        (None, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
+        (None, _) => {
+            let message = format!("`{}` needs a human answer, but there is no one to ask", request.step);
+            let help = format!("answer it with `--answer {}=VALUE`, or give it a default", request.step);
+            Err(RunError::new("HUMAN_TIMEOUT", message).help(help))
         }
     }
 }

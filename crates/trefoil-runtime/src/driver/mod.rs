@@ -1,8 +1,9 @@
 //! The driver: joins the machine to the ports. Async, without spawning: all activities of a run live in the one future
 //! that [`run`] returns, so dropping it stops everything, and nothing keeps running after it.
 //!
-//! The order of things: commands are journaled as scheduled and started; what comes back is journaled before the machine
-//! sees it; events follow. Holes are filled just before the effect, and secret values are masked in whatever comes back.
+//! The order of things: what came back goes to the machine, and is written to the journal in one append with what the machine
+//! asks for next. Only then do events leave and activities start: nothing is seen or done before the entries that led to it
+//! are stored. Holes are filled just before the effect, and secret values are masked in whatever comes back.
 
 mod activity;
 mod cancel;
@@ -18,14 +19,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use indexmap::IndexMap;
-use trefoil_ir::Program;
+use trefoil_ir::{Program, SEMANTICS};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use crate::ports::{Meter, Ports};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
-use trefoil_machine::journal::{Entry, EntryKind, Flags, VERSION};
+use trefoil_machine::journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started, VERSION};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Command, Completion, Machine, Noted, Output, Prepared, effective_input};
@@ -46,6 +47,12 @@ pub struct Options {
     pub run: Option<String>,
     /// Model calls that the run may make; none: as many as it wants.
     pub max_calls: Option<u64>,
+    /// The files that the program was made of, for the journal.
+    pub sources: Vec<SourceFile>,
+    /// What answers model calls, for the journal: see [`Started::answers`].
+    pub answers: String,
+    /// Which model each agent is answered by, for the journal.
+    pub models: Vec<(String, String)>,
     /// Stops the run.
     pub cancel: Cancel,
     /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`].
@@ -84,14 +91,13 @@ pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: 
     let output = machine.start(id.as_str(), input.clone());
     let flow = prepared.program.name.to_string();
     let mut driver = Driver::new(machine, ports, id.as_str().into(), options.cancel);
-    driver.record(EntryKind::Started {
-        run: id,
-        program: prepared.program.hash,
-        flow: flow.clone(),
-        input: input.clone(),
-        engine: env!("CARGO_PKG_VERSION").to_owned(),
-        flags,
-    });
+    if driver.keeps {
+        let program = identity(&prepared, options.sources);
+        let at = driver.world.ports.clock.wall_ms();
+        let (input, answers, models) = (input.clone(), options.answers, options.models);
+        let started = Started { run: id, at, program, input, flags, answers, models };
+        driver.record(EntryKind::Started(Box::new(started)));
+    }
     let effective_input = effective(&prepared, input.as_ref(), wanted);
     let (answers_from, placeholder) = (options.answers_from, options.placeholder);
     let started = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
@@ -117,28 +123,56 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
         Ok(resumed) => resumed,
         Err(error) => return failed(error),
     };
-    let ended = entries.iter().rev().find_map(|e| match &e.kind {
-        EntryKind::Finished { output, error } => Some((output.clone(), error.clone())),
-        _ => None,
-    });
-    if let Some((output, error)) = ended {
-        let result = error.map_or_else(|| Ok(output.unwrap_or_default()), Err);
+    let (run, at_ms) = (resumed.started.run.as_str().into(), resumed.at_ms);
+    if let Some(result) = ended(&entries, resumed.finished.as_ref()) {
         let (usage, calls) = (resumed.machine.usage(), resumed.machine.calls());
-        return RunOutcome { run: run.into(), result, usage, calls, duration_ms: resumed.at_ms };
+        return RunOutcome { run, result, usage, calls, duration_ms: at_ms };
     }
-    let mut driver = Driver::new(resumed.machine.in_pieces(), ports, resumed.run, options.cancel);
+    let since = ports.clock.wall_ms().saturating_sub(resumed.started.at);
+    let mut driver = Driver::new(resumed.machine.in_pieces(), ports, run, options.cancel);
     driver.next_seq = resumed.next_seq;
-    driver.world.watch.continue_from(resumed.at_ms);
+    // The run's clock counts the time without a process; a wall clock that was set back does not turn it back.
+    driver.world.watch.continue_from(at_ms.max(since));
+    let execution = resumed.executions.saturating_add(1);
+    driver.record(EntryKind::Resumed { engine: ENGINE.to_owned(), execution });
     let flow = prepared.program.name.to_string();
-    let effective_input = effective(&prepared, resumed.input.as_ref(), wanted);
+    let effective_input = effective(&prepared, resumed.started.input.as_ref(), wanted);
     let (answers_from, placeholder) = (options.answers_from, options.placeholder);
-    let input = resumed.input;
+    let input = resumed.started.input;
     let started = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
     driver.world.watch.note(None, None, started);
+    for message in resumed.notes {
+        driver.world.watch.note(None, None, EventKind::Warning { message });
+    }
     for event in resumed.events {
-        driver.note(event);
+        let (key, location, kind) = driver.shown_event(event);
+        driver.world.watch.note(key, location, kind);
     }
     driver.drive(resumed.output, resumed.restart).await
+}
+
+/// Version of the engine, as journals have it.
+const ENGINE: &str = env!("CARGO_PKG_VERSION");
+
+/// What runs, for the journal.
+fn identity(prepared: &Prepared, sources: Vec<SourceFile>) -> Identity {
+    Identity {
+        fingerprint: prepared.program.fingerprint().to_string(),
+        semantics: SEMANTICS,
+        engine: ENGINE.to_owned(),
+        flow: prepared.program.name.to_string(),
+        sources,
+    }
+}
+
+/// How a journal says that its run ended. The place of a failure is what replaying it found: journals have none.
+fn ended(entries: &[Entry], replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
+    let EntryKind::Finished { output, error } = &entries.last()?.kind else { return None };
+    Some(match (error, replayed) {
+        (None, _) => Ok(output.clone().unwrap_or_default()),
+        (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error.clone() }),
+        (Some(error), _) => Err(error.clone()),
+    })
 }
 
 /// The input as the entry takes it in, for whoever wants to know where its values come from.
@@ -151,9 +185,13 @@ struct Driver {
     world: Arc<World>,
     cancel: Cancel,
     next_seq: u64,
+    /// Whether anybody keeps the entries.
+    keeps: bool,
     /// Entries not yet written.
     buffer: Vec<Entry>,
-    /// Commands to start once their entries may be written.
+    /// What happened, to be told once the entries that led to it are written.
+    untold: Vec<(Option<Key>, Option<Location>, EventKind)>,
+    /// What the machine asked for, to be started then.
     starting: Vec<Activity>,
     work: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
     under_way: IndexMap<Key, UnderWay>,
@@ -173,13 +211,16 @@ impl Driver {
     fn new(machine: Machine, ports: Ports, run: Arc<str>, cancel: Cancel) -> Self {
         let secrets = Arc::new(fill::SeenValues::default());
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
+        let keeps = ports.journal.keeps();
         let world = World { prepared: machine.prepared().clone(), ports, watch, secrets };
         Self {
             machine,
             world: Arc::new(world),
             cancel,
             next_seq: 0,
+            keeps,
             buffer: Vec::new(),
+            untold: Vec::new(),
             starting: Vec::new(),
             work: FuturesUnordered::new(),
             under_way: IndexMap::new(),
@@ -190,16 +231,20 @@ impl Driver {
 
     async fn drive(mut self, output: Output, restart: Vec<Activity>) -> RunOutcome {
         self.starting.extend(restart);
-        self.take(output).await;
         let mut turns = 0u32;
+        let mut turn = self.take(output).await;
         let result = loop {
+            if let Err(error) = turn {
+                break Err(error);
+            }
             if let Some(result) = self.finished.take() {
                 break result;
             }
-            if let Err(error) = self.start().await {
+            if let Err(error) = self.commit().await {
                 break Err(error);
             }
-            let completed = match self.next().await {
+            self.start();
+            turn = match self.next().await {
                 Ok(Some(first)) => self.complete(first).await,
                 Ok(None) => {
                     self.stop();
@@ -207,9 +252,6 @@ impl Driver {
                 }
                 Err(error) => Err(error),
             };
-            if let Err(error) = completed {
-                break Err(error);
-            }
             // A run of nothing but instant answers still lets others have their turn.
             turns += 1;
             if turns.is_multiple_of(64) {
@@ -219,12 +261,17 @@ impl Driver {
         self.end(result).await
     }
 
-    /// Writes what must be written first, and starts what the machine asked for.
-    async fn start(&mut self) -> Result<(), RunError> {
-        let acts = |a: &Activity| matches!(a.request, Request::Tool(_) | Request::Command(_));
-        if self.starting.iter().any(acts) {
-            self.flush().await?;
+    /// Writes what has happened and what was asked for, then tells it.
+    async fn commit(&mut self) -> Result<(), RunError> {
+        self.flush().await?;
+        for (key, location, kind) in std::mem::take(&mut self.untold) {
+            self.world.watch.note(key, location, kind);
         }
+        Ok(())
+    }
+
+    /// Starts what the machine asked for.
+    fn start(&mut self) {
         for activity in std::mem::take(&mut self.starting) {
             let (handle, registration) = AbortHandle::new_pair();
             let meter = Arc::new(Meter::default());
@@ -236,7 +283,6 @@ impl Driver {
             let future = activity::perform(self.world.clone(), activity, meter).boxed();
             self.work.push(Abortable::new(future, registration));
         }
-        Ok(())
     }
 
     /// The next that is done; none: the run is cancelled.
@@ -245,18 +291,10 @@ impl Driver {
             if self.cancel.is_cancelled() {
                 return Ok(None);
             }
-            // What is there at once is written together with what was scheduled.
-            let ready = self.work.next().now_or_never();
-            let done = match ready {
-                Some(done) => done,
-                None => {
-                    self.flush().await?;
-                    tokio::select! {
-                        biased;
-                        () = self.cancel.cancelled() => return Ok(None),
-                        done = self.work.next() => done,
-                    }
-                }
+            let done = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Ok(None),
+                done = self.work.next() => done,
             };
             match done {
                 Some(Ok(done)) => return Ok(Some(done)),
@@ -267,7 +305,7 @@ impl Driver {
         }
     }
 
-    /// Journals what is done, then tells the machine.
+    /// Tells the machine what is done.
     async fn complete(&mut self, first: Done) -> Result<(), RunError> {
         let mut batch = vec![first];
         while batch.len() < BATCH
@@ -276,32 +314,24 @@ impl Driver {
             batch.extend(next.ok());
         }
         let now = self.world.watch.now_ms();
-        for done in &batch {
-            self.under_way.swap_remove(&done.key);
-            let (key, usage) = (done.key.clone(), done.usage);
-            self.record_at(
-                now,
-                match &done.result {
-                    Ok(value) => EntryKind::Completed { key, value: value.clone(), usage },
-                    Err(error) => EntryKind::Failed { key, error: error.clone(), usage },
-                },
-            );
-        }
-        self.flush().await?;
         for done in batch {
-            for event in done.events {
-                self.world.watch.note(Some(done.key.clone()), done.location, event);
-            }
-            let output =
-                self.machine.on(Completion { key: done.key, at_ms: now, result: done.result, usage: done.usage });
-            self.take(output).await;
+            let Done { key, location, result, about, events } = done;
+            self.under_way.swap_remove(&key);
+            let usage = about.usage;
+            self.record_at(now, || match result.clone() {
+                Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
+                Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
+            });
+            self.untold.extend(events.into_iter().map(|event| (Some(key.clone()), location, event)));
+            let output = self.machine.on(Completion { key, at_ms: now, result, usage });
+            self.take(output).await?;
         }
         Ok(())
     }
 
     /// Somebody asked the run to stop.
     fn stop(&mut self) {
-        self.record(EntryKind::CancelRequested);
+        self.record(EntryKind::CancelRequested {});
         let output = self.machine.cancel();
         self.take_piece(output);
         self.book_stopped();
@@ -312,23 +342,28 @@ impl Driver {
         let now = self.world.watch.now_ms();
         for (key, location, usage) in std::mem::take(&mut self.stopped) {
             let error = RunError::new("CANCELLED", "the call was stopped");
-            self.record_at(now, EntryKind::Failed { key: key.clone(), error: error.clone(), usage: Some(usage) });
-            self.world.watch.note(Some(key.clone()), location, EventKind::ModelStopped { usage });
+            let about = About::usage(Some(usage));
+            self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
+            self.untold.push((Some(key.clone()), location, EventKind::ModelStopped { usage }));
             // Nothing waits for it: the machine only adds up what was used.
             self.machine.on(Completion { key, at_ms: now, result: Err(error), usage: Some(usage) });
         }
     }
 
     /// Acts on what the machine says, until it waits for something or has ended.
-    async fn take(&mut self, mut output: Output) {
+    async fn take(&mut self, mut output: Output) -> Result<(), RunError> {
         loop {
             let more = output.more;
             self.take_piece(output);
             if !more {
-                return self.book_stopped();
+                self.book_stopped();
+                return Ok(());
             }
+            // Whoever watches a long stretch sees it go on.
+            self.commit().await?;
             if self.cancel.is_cancelled() {
-                return self.stop();
+                self.stop();
+                return Ok(());
             }
             // Others have their turn, too: whoever cancels is one of them.
             tokio::task::yield_now().await;
@@ -338,16 +373,19 @@ impl Driver {
 
     fn take_piece(&mut self, output: Output) {
         for event in output.events {
-            self.note(event);
+            let event = self.shown_event(event);
+            self.untold.push(event);
         }
         let mut void = BTreeSet::new();
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
-                    self.record(EntryKind::Scheduled {
+                    let now = self.world.watch.now_ms();
+                    self.record_at(now, || EntryKind::Scheduled {
                         key: activity.key.clone(),
-                        activity: activity.request.sort().to_owned(),
+                        sort: activity.request.sort().to_owned(),
                         content: activity.content,
+                        due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
                     });
                     self.starting.push(activity);
                 }
@@ -370,12 +408,12 @@ impl Driver {
         }
     }
 
-    /// Says what the machine says happened, as it may be shown.
-    fn note(&self, mut event: Noted) {
+    /// What the machine says happened, as it may be shown.
+    fn shown_event(&self, mut event: Noted) -> (Option<Key>, Option<Location>, EventKind) {
         if let EventKind::StepFinished { output, .. } = &mut event.kind {
             *output = self.shown(std::mem::take(output));
         }
-        self.world.watch.note(event.key, event.location, event.kind);
+        (event.key, event.location, event.kind)
     }
 
     /// A value as it may be shown: what is unset is null or empty, and not the stars that stand for what is set.
@@ -388,12 +426,14 @@ impl Driver {
 
     fn record(&mut self, kind: EntryKind) {
         let now = self.world.watch.now_ms();
-        self.record_at(now, kind);
+        self.record_at(now, || kind);
     }
 
-    fn record_at(&mut self, at_ms: u64, kind: EntryKind) {
-        self.buffer.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind });
-        self.next_seq += 1;
+    fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        if self.keeps {
+            self.buffer.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
+            self.next_seq += 1;
+        }
     }
 
     async fn flush(&mut self) -> Result<(), RunError> {
@@ -420,13 +460,15 @@ impl Driver {
         };
         let lost = error.as_ref().is_some_and(|e| e.code == "JOURNAL_ERROR");
         if !lost {
-            self.record(EntryKind::Finished { output: output.clone(), error: error.clone() });
+            self.record(EntryKind::Finished { output: output.clone(), error: error.clone().map(RunError::stored) });
         }
-        let result = match self.flush().await {
+        let result = match self.commit().await {
             Err(failed) if !lost => Err(failed),
             _ => result,
         };
-        let (usage, calls) = (self.machine.usage(), self.machine.calls());
+        // What could not be written was not sent.
+        let unsent = self.starting.iter().filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
+        let (usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
         let watch = &self.world.watch;
         let duration_ms = watch.now_ms();
         watch.note(None, None, EventKind::RunFinished { output, error, usage, calls, duration_ms });

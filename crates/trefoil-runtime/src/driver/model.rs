@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use trefoil_ir::StepKind;
-use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
@@ -82,25 +80,13 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
 
 /// A call that gave no answer for the workflow. What had come is kept for whoever watches, without what a guardrail is there
 /// to hide.
-fn broken(at: &At<'_>, request: &ModelRequest, mut error: RunError, came: Option<ModelAnswer>) -> Came {
-    error.location = error.location.or_else(|| limit(at, request, &error));
+fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<ModelAnswer>) -> Came {
     let Some(came) = came else { return Err(error).into() };
     let told = told(&came);
     let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
     let error = error.answered(&shown);
     let partial = Some(shown).filter(|text| !text.is_empty());
     Came { partial, told, usage: Some(came.usage), ..Came::from(Err(error)) }
-}
-
-/// Where the manifest has the limit that ended a call.
-fn limit(at: &At<'_>, request: &ModelRequest, error: &RunError) -> Option<Location> {
-    let name = match &*error.code {
-        "ANSWER_TRUNCATED" => "max_tokens",
-        "TIMEOUT" if error.help.is_none() && request.parameters.timeout_ms.is_some() => "timeout_ms",
-        _ => return None,
-    };
-    let StepKind::Model(call) = &at.world.prepared.program.step(at.activity.step)?.kind else { return None };
-    call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
 }
 
 fn told(answer: &ModelAnswer) -> Told {

@@ -38,10 +38,18 @@ impl Clock for SystemClock {
     async fn sleep(&self, ms: u64) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
+    #[allow(clippy::disallowed_methods, reason = "this is the clock port")]
+    fn wall_ms(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
 }
 
 /// How often the earliest sleeper looks again, without anybody asking for the time, before time jumps to it.
 const PATIENCE: u32 = 16;
+
+/// 2025-01-01 UTC: when a virtual clock begins.
+const BEGAN_MS: u64 = 1_735_689_600_000;
 
 /// A clock that stands still while there is work, and jumps to the earliest sleeper when there is none. For tests and
 /// simulation, within one task: work that waits for something outside of the task counts as none.
@@ -88,6 +96,10 @@ impl Clock for VirtualClock {
         // Somebody is at work.
         state.idle = 0;
         state.now_ms
+    }
+
+    fn wall_ms(&self) -> u64 {
+        BEGAN_MS + self.now_ms()
     }
 
     async fn sleep(&self, ms: u64) {

@@ -68,6 +68,9 @@ impl Journal for NoJournal {
     async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
         Err(JournalError(format!("there is no run `{run}`")))
     }
+    fn keeps(&self) -> bool {
+        false
+    }
 }
 
 /// Keeps events.

@@ -193,6 +193,10 @@ pub trait Journal: Send + Sync {
     async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError>;
     /// All entries of a run.
     async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError>;
+    /// Whether it keeps anything. For one that does not, nothing is worked out that only a journal wants.
+    fn keeps(&self) -> bool {
+        true
+    }
 }
 
 /// Why a journal did not take or give entries.
@@ -207,6 +211,8 @@ pub trait Clock: Send + Sync {
     fn now_ms(&self) -> u64;
     /// Returns after so many milliseconds.
     async fn sleep(&self, ms: u64);
+    /// Milliseconds since 1970-01-01 UTC, as far as this machine knows; may go back.
+    fn wall_ms(&self) -> u64;
 }
 
 /// Makes run ids and seeds.

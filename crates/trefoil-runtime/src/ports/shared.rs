@@ -61,6 +61,9 @@ impl<T: Journal + ?Sized> Journal for Arc<T> {
     async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
         T::read(self, run).await
     }
+    fn keeps(&self) -> bool {
+        T::keeps(self)
+    }
 }
 
 #[async_trait]
@@ -70,6 +73,9 @@ impl<T: Clock + ?Sized> Clock for Arc<T> {
     }
     async fn sleep(&self, ms: u64) {
         T::sleep(self, ms).await;
+    }
+    fn wall_ms(&self) -> u64 {
+        T::wall_ms(self)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::json as j;
 use trefoil_ir::{Expr, Guard, HumanCall, OnItemFailure, OnTimeout, PiiAction, PiiEntity, StepKind};
+use trefoil_machine::journal::About;
 use trefoil_runtime::ports::{CallSite, HumanInbox, Journal, JournalError, MemoryJournal, ModelProvider};
 use trefoil_runtime::{
     Cancel, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, Key, ModelAnswer, ModelError,
@@ -75,9 +76,9 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
     assert!(matches!(
         kinds[kinds.len() - 4..],
         [
-            EntryKind::CancelRequested,
-            EntryKind::Failed { usage: Some(Usage { unknown_calls: 1, .. }), .. },
-            EntryKind::Failed { usage: Some(_), .. },
+            EntryKind::CancelRequested {},
+            EntryKind::Failed { about: About { usage: Some(Usage { unknown_calls: 1, .. }), .. }, .. },
+            EntryKind::Failed { about: About { usage: Some(_), .. }, .. },
             EntryKind::Finished { error: Some(_), .. }
         ]
     ));
@@ -268,8 +269,11 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
         assert_eq!((again.usage, again.calls), (first.usage, first.calls), "cut at {cut}");
         let paid = entries[..cut].iter().filter(|e| matches!(e.kind, EntryKind::Completed { .. })).count();
         assert_eq!(calls.load(Ordering::SeqCst), 3 - paid, "cut at {cut}");
-        let kinds = |entries: Vec<Entry>| entries.into_iter().map(|e| e.kind).collect::<Vec<_>>();
-        assert_eq!(kinds(world.journal.entries("r1")), kinds(entries.clone()), "cut at {cut}");
+        let gone_on = |kind: &EntryKind| matches!(kind, EntryKind::Resumed { execution: 1, .. });
+        let (resumed, kinds): (Vec<_>, Vec<_>) =
+            world.journal.entries("r1").into_iter().map(|e| e.kind).partition(gone_on);
+        assert_eq!(resumed.len(), usize::from(cut < entries.len()), "cut at {cut}");
+        assert_eq!(kinds, entries.iter().map(|e| e.kind.clone()).collect::<Vec<_>>(), "cut at {cut}");
     }
 }
 
@@ -283,18 +287,34 @@ fn a_journal_of_something_else_is_refused_by_name() {
     };
     let first = World::echo();
     first.run(&program("x", "say"), "x");
-    let resume = |program| {
+    let resume = |program, semantics: Option<u32>| {
         let world = World::echo();
-        block_on(world.journal.append("r1", &first.journal.entries("r1"))).unwrap();
-        block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone())).result
+        let mut entries = first.journal.entries("r1");
+        if let (Some(semantics), EntryKind::Started(started)) = (semantics, &mut entries[0].kind) {
+            started.program.semantics = semantics;
+            entries.pop();
+        }
+        block_on(world.journal.append("r1", &entries)).unwrap();
+        let outcome = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
+        (outcome.result, world.events.seen())
     };
-    assert_eq!(json(&resume(program("x", "say")).unwrap()), j!("x"));
-    let other_step = resume(program("x", "tell")).unwrap_err();
+    assert_eq!(json(&resume(program("x", "say"), None).0.unwrap()), j!("x"));
+    let other = resume(program("y", "say"), None).0.unwrap_err();
+    assert_eq!(other.code, "NONDETERMINISM");
+    expect!["the journal is for program ad841f8035d014db, but this is program dfe4a992265dad41"]
+        .assert_eq(&other.message);
+    // Of other semantics: what was asked for is compared, key by key.
+    let (result, events) = resume(program("x", "say"), Some(0));
+    assert_eq!(json(&result.unwrap()), j!("x"));
+    let warned =
+        events.iter().find_map(|e| if let EventKind::Warning { message } = &e.kind { Some(message) } else { None });
+    expect!["the run began under version 0 of the semantics and goes on under version 1: every step that ended is compared with what this version asks for"].assert_eq(warned.unwrap());
+    let other_step = resume(program("x", "tell"), Some(0)).0.unwrap_err();
     assert_eq!(other_step.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model), but the program asks for `tell` (model)"].assert_eq(&other_step.message);
-    let other_prompt = resume(program("y", "say")).unwrap_err();
+    expect!["entry 1 is `say` (model), but the program does not ask for that"].assert_eq(&other_step.message);
+    let other_prompt = resume(program("y", "say"), Some(0)).0.unwrap_err();
     assert_eq!(other_prompt.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model) with content 31de46842fdba0460d80ef3c2c9764524fd61b28bbde947a40698b3d5a8bc7f5, but the program asks for `say` with content 94d1890e77417e41f6ab38b38763c0dd34c20441f1a9e65bfcad4fa9a44fae6d"].assert_eq(&other_prompt.message);
+    expect!["entry 1 is `say` (model) with content 31de46842fdba0460d80ef3c2c9764524fd61b28bbde947a40698b3d5a8bc7f5, but the program asks for it with content 94d1890e77417e41f6ab38b38763c0dd34c20441f1a9e65bfcad4fa9a44fae6d"].assert_eq(&other_prompt.message);
 }
 
 #[test]
@@ -309,8 +329,16 @@ fn a_resumed_run_goes_on_in_time() {
     let entries = whole.journal.entries("r1");
     let world = World::echo();
     block_on(world.journal.append("r1", &entries[..3])).unwrap();
-    let outcome = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
+    let outcome = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
     assert_eq!(outcome.duration_ms, 1_500);
+    // In the middle of a wait, after an outage: only what is left is waited for, and what is overdue not at all.
+    for (outage, ends) in [(1_200, 1_500), (90_000, 90_000)] {
+        let world = World::echo();
+        block_on(world.ports.clock.sleep(outage));
+        block_on(world.journal.append("r1", &entries[..4])).unwrap();
+        let resumed = driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone());
+        assert_eq!(block_on(resumed).duration_ms, ends, "an outage of {outage} ms");
+    }
 }
 
 #[test]
@@ -328,7 +356,7 @@ fn a_failing_call_is_an_entry_with_what_it_used() {
         .journal
         .entries("r1")
         .into_iter()
-        .any(|e| matches!(e.kind, EntryKind::Failed { usage: Some(usage), .. } if usage.total() == 4));
+        .any(|e| matches!(&e.kind, EntryKind::Failed { about, .. } if about.usage.is_some_and(|u| u.total() == 4)));
     assert!(failed);
 }
 
@@ -386,7 +414,7 @@ fn a_long_stretch_without_anything_to_wait_for_can_be_cancelled() {
     let program = b.program(main);
     assert_eq!(world.run(&program, items).result.unwrap_err().code, "CANCELLED");
     let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
-    assert!(matches!(kinds[1..], [EntryKind::CancelRequested, EntryKind::Finished { error: Some(_), .. }]));
+    assert!(matches!(kinds[1..], [EntryKind::CancelRequested {}, EntryKind::Finished { error: Some(_), .. }]));
     // And the journal of such a run replays.
     let again = block_on(driver::resume(program, "r1", world.ports.clone(), driver::Options::default()));
     assert_eq!(again.result.unwrap_err().code, "CANCELLED");

@@ -32,6 +32,19 @@ pub enum AnswersFrom {
     Provider,
 }
 
+impl AnswersFrom {
+    /// As journals have it.
+    pub(super) fn stored(&self) -> String {
+        match self {
+            Self::Embedded => "embedded".to_owned(),
+            Self::Script(path) => format!("scripted={}", path.display()),
+            Self::One(model) => model.clone(),
+            Self::AsWritten => "manifest".to_owned(),
+            Self::Provider => "host".to_owned(),
+        }
+    }
+}
+
 impl std::fmt::Display for AnswersFrom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

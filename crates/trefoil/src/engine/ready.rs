@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
+use trefoil_ir::ModelChoice;
 use trefoil_machine::{Prepared, input_faults};
+use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, SystemClock, SystemRandom};
@@ -129,7 +131,14 @@ impl Ready {
         let (sender, events) = mpsc::unbounded_channel();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(ToHandle(sender))]);
         let (id, flow, cancel) = (self.run.as_str().into(), self.flow.clone(), Cancel::new());
+        let keeps = self.ports.journal.keeps();
+        let sources = if keeps { self.flow.loaded().sources() } else { Vec::new() };
+        let models = models_used(&self.prepared.program).into_iter();
+        let models = models.map(|(agent, model)| (agent.to_string(), named(&model))).collect();
         let options = Options {
+            sources,
+            answers: self.answers_from.stored(),
+            models,
             seed: Some(self.seed),
             run: Some(self.run),
             max_calls: Some(self.max_calls),
@@ -153,6 +162,14 @@ impl Ready {
         }
         let reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
         Err(Error::NotStarted(Findings::new(self.flow.loaded().files.clone(), reasons)))
+    }
+}
+
+/// A model as the command line takes it.
+fn named(model: &ModelChoice) -> String {
+    match &model.provider {
+        Some(provider) => format!("{provider}:{}", model.name),
+        None => model.name.to_string(),
     }
 }
 

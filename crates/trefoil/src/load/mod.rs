@@ -24,9 +24,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use trefoil_check::{Levels, Limits};
 use trefoil_front::FrontEnd;
 use trefoil_ir::{Detail, Facts, Program};
+use trefoil_machine::journal::SourceFile;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
 pub use cache::Cache;
@@ -126,6 +128,16 @@ pub struct Loaded {
     pub entry: FileId,
     /// What is known about the names in it, if it was checked.
     pub facts: Facts,
+}
+
+impl Loaded {
+    /// The files that the program is written in, with the hashes of their texts.
+    pub fn sources(&self) -> Vec<SourceFile> {
+        let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
+        let files = self.program.files();
+        let files = files.iter().filter_map(|id| self.files.get(*id));
+        files.map(|f| SourceFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
+    }
 }
 
 /// Everything that was found, whether or not it loads.

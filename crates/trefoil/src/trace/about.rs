@@ -1,7 +1,6 @@
 //! What a trace says about the run as a whole beside its events: which program, from which files, on which engine.
 
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::engine::AnswersFrom;
 use crate::graph::{Graph, graph};
@@ -23,17 +22,10 @@ pub struct About {
 impl About {
     /// A program, and what answers its model calls.
     pub fn new(loaded: &Loaded, answers_from: &AnswersFrom) -> Self {
-        let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect::<String>();
         Self {
             dialect: loaded.dialect,
             program: format!("{:016x}", loaded.program.hash),
-            sources: loaded
-                .program
-                .files()
-                .iter()
-                .filter_map(|id| loaded.files.get(*id))
-                .map(|f| (f.name().to_owned(), hash(f.text())))
-                .collect(),
+            sources: loaded.sources().into_iter().map(|source| (source.path, source.sha256)).collect(),
             answers_from: answers_from.to_string(),
             placeholder: *answers_from == AnswersFrom::Embedded,
             graph: graph(&loaded.program, &loaded.files),

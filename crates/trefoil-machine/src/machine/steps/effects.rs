@@ -36,6 +36,7 @@ pub fn wait(turn: &mut Turn<'_>, f: FrameId, ms: u64) -> Result<Started, EvalSto
     if ms == 0 {
         return Ok(Started::Done(Value::Null));
     }
-    turn.effect(f, Request::Timer { ms });
+    let timer = turn.timer(ms);
+    turn.effect(f, timer);
     Ok(Started::Running)
 }

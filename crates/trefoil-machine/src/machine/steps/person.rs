@@ -6,16 +6,17 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{HumanCall, StateMachine, Step, StepKind, Takes};
+use trefoil_ir::{HumanCall, OnTimeout, StateMachine, Step, StepKind, Takes};
 use trefoil_template::{Expression, Value};
 
-use crate::error::Cause;
+use crate::error::{Cause, RunError};
 use crate::machine::eval::{EvalStop, text_of};
-use crate::machine::frame::{FrameId, Outcome};
+use crate::machine::frame::{FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::steps::state_machine;
-use crate::machine::turn::Turn;
+use crate::machine::turn::{Purpose, Turn};
 use crate::request::{HumanRequest, Request};
+use crate::text::seconds;
 
 /// Questions of one visit. Whoever answers wrongly this often is a program.
 const MAX_QUESTIONS: u32 = 50;
@@ -46,7 +47,56 @@ fn ask(
         on_timeout: call.on_timeout.clone(),
     };
     turn.effect(f, Request::Human(request));
+    if let Some(ms) = call.timeout_ms {
+        turn.answer_within(f, ms);
+    }
     Ok(())
+}
+
+impl Turn<'_> {
+    /// Puts a time limit on the question that a frame has just asked.
+    fn answer_within(&mut self, f: FrameId, ms: u64) {
+        let timer = self.timer(ms);
+        let key = self.own_activity(f, Purpose::Answer, timer, |path, above| {
+            path.own("limit", above);
+        });
+        if let Some(frame) = self.core.frames.get_mut(f) {
+            frame.aside.get_or_insert_default().answer_by = key;
+        }
+    }
+
+    /// Takes the time limit of a frame's question back.
+    pub fn answer_came(&mut self, f: FrameId) {
+        let aside = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
+        if let Some(key) = aside.and_then(|aside| aside.answer_by.take()) {
+            self.cancel_activity(key);
+        }
+    }
+
+    /// Nobody answered in time: the default answers, or the step fails.
+    pub fn unanswered(&mut self, f: FrameId) {
+        let Some((_, Step { kind: StepKind::Human(call), .. })) = self.step_of(f) else { return };
+        let label = self.labels(f).last().cloned().unwrap_or_else(|| self.program.name.clone());
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        let aside = frame.aside.get_or_insert_default();
+        aside.answer_by = None;
+        let refused = aside.refused.is_some();
+        frame.effect = false;
+        let key = frame.key.clone();
+        self.cancel_activity(key);
+        let outcome = match &call.on_timeout {
+            OnTimeout::Answer(default) if !refused => Outcome::Done(Value::Str(default.clone())),
+            _ => {
+                let limit = seconds(call.timeout_ms.unwrap_or_default());
+                let message = format!("`{label}` was not answered within {limit}");
+                let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
+                let help =
+                    format!("answer it with `--answer {label}=VALUE`, raise its time limit, or give it a default");
+                Outcome::Failed(Box::new(error.help(help)))
+            }
+        };
+        self.push(Task::Completed(f, outcome));
+    }
 }
 
 /// An answer came. None: it leads nowhere, and the question is asked again.

@@ -98,7 +98,7 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
 #[test]
 fn a_later_version_and_a_foreign_schema_are_refused() {
     let program = program();
-    let mut later = WireRequest::of(&Request::Timer { ms: 1 }, &program);
+    let mut later = WireRequest::of(&Request::Timer { ms: 1, due_ms: 0 }, &program);
     later.v = VERSION + 1;
     assert_eq!(later.request(&program).err(), Some(WireError::Newer(VERSION + 1)));
     let guarded = Request::Model(Box::new(ModelRequest { guards: vec![Guard::Schema(SchemaId(0))], ..model() }));
@@ -216,7 +216,8 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("command, bare", Request::Command(bare)),
         ("person", Request::Human(person)),
         ("person, asked again", Request::Human(again)),
-        ("timer", Request::Timer { ms: 1500 }),
+        ("timer", Request::Timer { ms: 1500, due_ms: 0 }),
+        ("timer, due", Request::Timer { ms: 1500, due_ms: 61_500 }),
     ];
     all.extend(questions().into_iter().map(|(name, question)| (name, Request::Decide(question))));
     all
