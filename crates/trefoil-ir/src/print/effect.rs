@@ -91,8 +91,8 @@ fn guard_text(guard: &Guard) -> String {
             format!("guard length {max_chars} {}", if *refuse { "refuse" } else { "cut" })
         }
         Guard::Pii { entities, action, replacement } => {
-            // As stored requests have them.
-            let what = serde_json::to_string(&(entities, action)).unwrap_or_default();
+            let entities: Vec<String> = entities.iter().map(stored).collect();
+            let what = format!("[{}] {}", entities.join(", "), stored(action));
             format!("guard pii {what} {}", ticked(replacement))
         }
         Guard::Schema(schema) => format!("guard schema {}", schema.0),
@@ -100,4 +100,10 @@ fn guard_text(guard: &Guard) -> String {
             format!("guard tokens {max_tokens} {}", if *warn { "warn" } else { "refuse" })
         }
     }
+}
+
+/// A word as stored requests have it.
+fn stored(word: &impl serde::Serialize) -> String {
+    let json = serde_json::to_string(word).unwrap_or_default();
+    json.trim_matches('"').to_owned()
 }
