@@ -26,8 +26,8 @@ use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId};
 
-/// Rules of loading after which nothing more is to be said about a name.
-const NAMES: [&str; 5] = ["unresolved-name", "unordered-read", "wrong-type", "unknown-value", "working-dot-node-id"];
+/// Rules of loading after which nothing more is to be said about the type of what is read.
+const TYPES: [&str; 2] = ["wrong-type", "working-dot-node-id"];
 
 /// Findings of the rules without those that loading has made already, about the same place and to the same effect.
 pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
@@ -38,7 +38,7 @@ pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
         let (Some(file), Some(span), Some(rule)) = (new.file, new.span, rule(new.rule)) else { return false };
         let here = said.iter().filter(|old| old.file == Some(file));
         let mut here = here.filter(|old| old.span.is_some_and(|s| s.start < span.end && span.start < s.end));
-        here.any(|old| old.rule == new.rule || NAMES.contains(&old.rule) && rule.group <= Group::Types)
+        here.any(|old| old.rule == new.rule || TYPES.contains(&old.rule) && rule.group == Group::Types)
     };
     found.into_iter().filter(|new| !told(new)).collect()
 }

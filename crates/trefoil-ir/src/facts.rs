@@ -36,6 +36,8 @@ pub struct Facts {
     pub scopes: Vec<Scope>,
     /// Paths in blocks of templates that start at what the block is about.
     pub insides: Vec<Inside>,
+    /// Ways that states were meant to have, and that the program does not have.
+    pub leads: Vec<Lead>,
     declared: HashMap<Location, usize>,
     mentioned: HashMap<(Location, Option<Location>), usize>,
     scoped: HashSet<Location>,
@@ -99,6 +101,15 @@ pub struct Mention {
     pub defined: Defined,
     /// The type of what is read, up to and with this segment.
     pub schema: Value,
+}
+
+/// A way that a state was meant to have: what is written there names no state (reported).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lead {
+    /// The origin of the state's step, or of the state machine's if it is where a run starts.
+    pub from: Location,
+    /// The origin of the step of the state that may have been meant; none: it may have been any.
+    pub to: Option<Location>,
 }
 
 /// Whether a name has a value where it is read.
@@ -264,7 +275,11 @@ impl Facts {
     }
     /// The facts of another lowering of the same files, without those that are known.
     pub fn merge(&mut self, other: Self) {
-        if self.are(Detail::Names) && self.declarations.is_empty() && self.mentions.is_empty() && self.scopes.is_empty()
+        if self.are(Detail::Names)
+            && self.declarations.is_empty()
+            && self.mentions.is_empty()
+            && self.scopes.is_empty()
+            && self.leads.is_empty()
         {
             *self = Self { detail: self.detail, ..other };
             return;
@@ -273,6 +288,13 @@ impl Facts {
         other.mentions.into_iter().for_each(|m| self.mention(m));
         other.scopes.into_iter().for_each(|s| self.scope(s));
         other.insides.into_iter().for_each(|i| self.inside(i));
+        other.leads.into_iter().for_each(|l| self.lead(l));
+    }
+    /// Notes a way that a state was meant to have.
+    pub fn lead(&mut self, lead: Lead) {
+        if self.are(Detail::Names) && !self.leads.contains(&lead) {
+            self.leads.push(lead);
+        }
     }
     /// The declaration whose name stands at this place.
     pub fn declaration(&self, at: Location) -> Option<&Declaration> {

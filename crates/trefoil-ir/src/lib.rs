@@ -34,7 +34,7 @@ pub use effect::{
     PiiAction, PiiEntity, ToolCall, ToolKind,
 };
 pub use expr::{Ballot, ComposedPart, Cond, Expr, JsonType, Source, Text};
-pub use facts::{Declaration, DeclarationKind, Defined, Detail, Facts, Mention, Name, Position, Scope, Visible};
+pub use facts::{Declaration, DeclarationKind, Defined, Detail, Facts, Lead, Mention, Name, Position, Scope, Visible};
 pub use fingerprint::{Fingerprint, SEMANTICS};
 pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};

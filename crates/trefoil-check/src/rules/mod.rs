@@ -25,6 +25,7 @@ rules! {
     not_a_list,
     object_in_prompt,
     wrong_input_type,
+    unreachable_state,
     unreachable_step,
     unconnected_node,
     loop_never_ends,
@@ -56,11 +57,13 @@ mod members;
 mod never_true;
 mod secret_in_prompt;
 mod shadowed_name;
+mod unordered_read;
 mod write_conflict;
 
 /// Rules of loading that look on in the program: where lowering does not see far enough. What loading has said already is
 /// taken out by [`crate::unsaid`].
 pub(crate) static BEYOND_LOADING: &[(&str, Run)] = &[
+    ("unordered-read", Run::Program(unordered_read::run)),
     ("maybe-undefined", Run::Program(maybe_undefined::run)),
     ("unknown-property", Run::Program(members::unknown_property)),
     ("unknown-property", Run::Program(members::of_items)),

@@ -25,7 +25,8 @@ mod writers;
 
 use std::cell::OnceCell;
 
-use trefoil_ir::{Facts, FlowId, Program, StateMachine, StepId, StepKind, walk};
+use trefoil_ir::{Facts, FlowId, Program, SlotId, StateMachine, StepId, StepKind, walk};
+use trefoil_syntax::hash::HashMap;
 
 use compare::Compared;
 use cost::Costs;
@@ -53,6 +54,7 @@ pub struct Model<'p> {
     compared: OnceCell<Vec<Compared>>,
     steps: OnceCell<Vec<(FlowId, StepId)>>,
     reachable: OnceCell<Vec<(FlowId, StepId)>>,
+    around: OnceCell<HashMap<StepId, StepId>>,
 }
 
 impl<'p> Model<'p> {
@@ -72,6 +74,7 @@ impl<'p> Model<'p> {
             compared: OnceCell::new(),
             steps: OnceCell::new(),
             reachable: OnceCell::new(),
+            around: OnceCell::new(),
         }
     }
     /// What could not be read.
@@ -112,6 +115,24 @@ impl<'p> Model<'p> {
     /// The steps that the entries lead to, with the flow each is in first.
     pub fn reachable(&self) -> &[(FlowId, StepId)] {
         self.reachable.get_or_init(|| walk::reachable_from(self.program, &self.roots))
+    }
+    /// The innermost step with a name around a step, which may be that step.
+    pub fn named(&self, step: StepId) -> Option<StepId> {
+        let around = self.around.get_or_init(|| {
+            let steps = self.program.steps.iter().enumerate();
+            steps.flat_map(|(at, step)| walk::children(step).into_iter().map(move |c| (c, StepId(at as u32)))).collect()
+        });
+        let mut up = std::iter::successors(Some(step), |step| around.get(step).copied());
+        up.find(|step| self.program.step(*step).is_some_and(|s| s.label.is_some()))
+    }
+    /// Where the states of machines leave their results, with the state's step.
+    pub fn results(&self) -> HashMap<(FlowId, SlotId), StepId> {
+        let machines = self.steps().iter().filter_map(|(flow, id)| match &self.program.step(*id)?.kind {
+            StepKind::StateMachine(machine) => Some((*flow, machine)),
+            _ => None,
+        });
+        let states = machines.flat_map(|(flow, machine)| machine.states.iter().map(move |s| (flow, s.step)));
+        states.filter_map(|(flow, step)| Some(((flow, self.program.step(step)?.out?), step))).collect()
     }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {

@@ -190,15 +190,16 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
         "{ kind: System, command: \"make a\", transitions: [{ condition: always, target: BB }] }",
         dead,
         expect![[r#"
-        7:86 error unknown-reference: no state is called `BB`
-          | ...nsitions: [{ condition: always, target: BB }] }
-          |                                            ^^
-          help: did you mean `B`?
-          suggestion: write `B`: 7:86 "B"
-        10:5 warning unreachable-state: no transition leads to `X`: it never runs
-          | X: { kind: System, co
-          | ^
-    "#]],
+            7:86 error unknown-reference: no state is called `BB`
+              | ...nsitions: [{ condition: always, target: BB }] }
+              |                                            ^^
+              help: did you mean `B`?
+              suggestion: write `B`: 7:86 "B"
+            10:5 warning unreachable-state: no transition leads to `X`, so it never runs
+              | X: { kind: System, co
+              | ^
+              help: add a transition to it, or remove the state
+        "#]],
     );
     says(
         "{ kind: System, command: \"make a\", transitions: [{ condition: always, target: NOWHERE }] }",
@@ -213,24 +214,75 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
         "{ kind: System, command: \"make a\", trasitions: [{ condition: always, target: B }] }",
         dead,
         expect![[r#"
-        7:43 warning unknown-key: state `A` has no key `trasitions`
-          | A: { kind: System, command: "make a", trasitions: [{ condition: alwa
-          |                                       ^^^^^^^^^^
-          help: did you mean `transitions`?
-          fix: write `transitions`: 7:43 "transitions"
-        10:5 warning unreachable-state: no transition leads to `X`: it never runs
-          | X: { kind: System, co
-          | ^
-    "#]],
+            7:43 warning unknown-key: state `A` has no key `trasitions`
+              | A: { kind: System, command: "make a", trasitions: [{ condition: alwa
+              |                                       ^^^^^^^^^^
+              help: did you mean `transitions`?
+              fix: write `transitions`: 7:43 "transitions"
+            10:5 warning unreachable-state: no transition leads to `X`, so it never runs
+              | X: { kind: System, co
+              | ^
+              help: add a transition to it, or remove the state
+        "#]],
     );
     says(
         "{ kind: System, command: \"make a\" }",
         "",
         expect![[r#"
-        8:5 warning unreachable-state: no transition leads to `B`: it never runs
-          | B: { kind: System, co
-          | ^
-          at 9:5: nor does what only it leads to
+            8:5 warning unreachable-state: no transition leads to `B`, so it never runs
+              | B: { kind: System, co
+              | ^
+              at 9:5: nor does this state, to which only it leads
+              help: add a transition to it, or remove the state
+        "#]],
+    );
+    // States that lead only to each other.
+    says(
+        "{ kind: System, command: \"echo a\", transitions: [{ condition: always, target: B }] }",
+        "    D: { kind: System, command: \"echo d\", transitions: [{ target: E }] }\n    E: { kind: System, command: \"echo e\", transitions: [{ target: D }] }\n",
+        expect![[r#"
+            10:5 warning unreachable-state: no transition leads to `D`, so it never runs
+              | D: { kind: System, co
+              | ^
+              at 11:5: nor does this state, to which only it leads
+              help: add a transition to it, or remove the state
+        "#]],
+    );
+}
+
+#[test]
+fn the_result_of_a_state_that_never_ran_before() {
+    let says = |first: &str, last: &str, expected: Expect| {
+        let states = "    A: { kind: System, command: \"echo FIRST\", transitions: [{ condition: always, target: B }] }\n    B: { kind: System, command: \"echo LAST\" }\n";
+        let states = states.replace("FIRST", first).replace("LAST", last);
+        says("aegis", &[("flow.yaml", &workflow(&states))], expected);
+    };
+    says(
+        "{{B.output}}",
+        "b",
+        expect![[r#"
+        7:41 warning unordered-read: `B.output` never has a value here, because `B` never runs before `A`
+          | A: { kind: System, command: "echo {{B.output}}", transitions: [{
+          |                                     ^^^^^^^^
+          help: check the transitions, or the name
+    "#]],
+    );
+    says("a", "{{A.output}}", expect![""]);
+    // What nobody knows is not there, and nothing more is said about it.
+    says(
+        "{{C.output}}",
+        "{{B.output",
+        expect![[r#"
+        7:41 warning unresolved-name: no state is called `C`
+          | A: { kind: System, command: "echo {{C.output}}", transitions: [{
+          |                                     ^^^^^^^^
+          help: did you mean `A`?
+          suggestion: write `A`: 7:41 "A"
+        8:39 error template-unclosed: `{{B.output` has no closing `}}`
+          | B: { kind: System, command: "echo {{B.output" }
+          |                                   ^^^^^^^^^^
+          help: end it with `}}`; write `\{{` for literal braces
+          suggestion: close it with `}}`: 8:39 "{{B.output}}"
     "#]],
     );
 }

@@ -493,16 +493,16 @@ fn a_credential_straight_in_a_prompt_is_told_once() {
               help: credentials belong in the `headers` of a tool
         "#]],
     );
-    let direct = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ env.OPENAI_API_KEY }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
+    let direct = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ env.OPENAI_API_KEY }} {{ env.MAX_TOKENS }} {{ env.STOP_TOKEN }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
     credentials(
         "sirenspec",
         &[("a.yaml", direct)],
         expect![[r#"
-        2:47 warning secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt
-          | ...: { a: { model: "openai:m", system: "{{ env.OPENAI_API_KEY }}" } }
-          |                                            ^^^^^^^^^^^^^^^^^^
-          help: credentials belong in the `headers` of a tool
-    "#]],
+            2:47 warning secret-in-prompt: the name of `env.OPENAI_API_KEY` looks like a credential, and its value would be sent in a prompt
+              | ...: { a: { model: "openai:m", system: "{{ env.OPENAI_API_KEY }} {{ env.MAX_TOKEN
+              |                                            ^^^^^^^^^^^^^^^^^^
+              help: credentials belong in the `headers` of a tool
+        "#]],
     );
 }
 

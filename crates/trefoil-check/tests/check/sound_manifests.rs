@@ -230,18 +230,20 @@ fn what_a_block_asks_for_implies_what_ran_before_it() {
     review(
         "{{#if input.x}}{{A.output}}{{/if}}",
         expect![[r#"
-        10:32 info maybe-undefined: `A` may not have run before `A`; its value is then empty
-          | input: "{{#if input.x}}{{A.output}}{{/if}}"
-          |                          ^^^^^^^^
-    "#]],
+            10:32 info maybe-undefined: `A.output` has no value on the first visit of `A`
+              | input: "{{#if input.x}}{{A.output}}{{/if}}"
+              |                          ^^^^^^^^
+              help: guard it with `{{#if A.output}}`, or write `{{default A.output "..."}}`
+        "#]],
     );
     review(
         "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}",
         expect![[r#"
-        10:52 info maybe-undefined: `A` may not have run before `A`; its value is then empty
-          | ...: "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}"
-          |                                            ^^^^^^^^
-    "#]],
+            10:52 info maybe-undefined: `A.output` has no value on the first visit of `A`
+              | ...: "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}"
+              |                                            ^^^^^^^^
+              help: guard it with `{{#if A.output}}`, or write `{{default A.output "..."}}`
+        "#]],
     );
 }
 
@@ -273,10 +275,11 @@ fn a_state_is_there_where_a_block_asks_for_a_member_of_it() {
     guarded(
         "{{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}",
         expect![[r#"
-        9:69 info maybe-undefined: `B` may not have run before `C`; its value is then empty
-          | ...nd: "echo {{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}" }
-          |                                            ^^^^^^^^
-    "#]],
+            9:69 info maybe-undefined: `B.stdout` may have no value, because `B` may not have run before `C`
+              | ...nd: "echo {{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}" }
+              |                                            ^^^^^^^^
+              help: guard it with `{{#if B.stdout}}`, or write `{{default B.stdout "..."}}`
+        "#]],
     );
 }
 

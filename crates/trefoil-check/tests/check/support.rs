@@ -1,7 +1,7 @@
 //! Manifests in, findings out.
 
 use expect_test::Expect;
-use trefoil_check::{Group, Limits};
+use trefoil_check::{Group, Limits, Mistakes, Root};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Detection, Document, Findings, FrontEnd, Project, detect};
 use trefoil_ir::Detail;
@@ -50,8 +50,18 @@ impl Folder {
         let mut all = self.parsing.clone();
         all.extend(trefoil_check::check_tree(&document.root, document.file));
         let said = found.diagnostics.into_sorted();
-        if let Some(lowered) = lowered {
-            all.extend(trefoil_check::unsaid(trefoil_check::check(&lowered.program, &found.facts, limits), &said));
+        let errors = said.iter().filter(|d| d.severity == Severity::Error);
+        let places: Vec<Location> = errors.filter_map(|d| Some(Location::new(d.file?, d.span?))).collect();
+        // What the file leads to is in one program with it.
+        let files = places.iter().map(|at| at.file).chain([document.file]).collect();
+        let (program, mistakes) = match (&lowered, &found.draft) {
+            (Some(lowered), _) => (Some(&lowered.program), Mistakes::default()),
+            (None, draft) => (draft.as_ref(), Mistakes { places, files }),
+        };
+        if let Some(program) = program {
+            let roots = [Root { flow: program.entry, limits: *limits }];
+            let new = trefoil_check::check_for(program, &found.facts, &mistakes, &roots, &|_| true);
+            all.extend(trefoil_check::unsaid(new, &said));
         }
         all.extend(said);
         all

@@ -14,7 +14,6 @@ mod input;
 mod key;
 mod limit;
 mod names;
-mod order;
 mod output;
 mod prompt;
 mod reach;
@@ -39,7 +38,6 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     state::names,
     state::unanswered,
     reach::initial,
-    reach::unreachable,
     reach::endless,
     limit::entries,
     limit::visits,

@@ -1,11 +1,11 @@
 //! Names in the texts of workflows that no run defines, or only some runs do (decision C9). One file a sort of name:
-//! states (`order`, `result`), keys of the Blackboard (`key`), fields of the input (`input`); the format's own are here.
+//! states (`result`), keys of the Blackboard (`key`), fields of the input (`input`); the format's own are here.
 
 use trefoil_syntax::Diagnostic;
 
 use super::asked::Asked;
 use super::unit::{Found, Workflow};
-use super::{input, key, order, result};
+use super::{input, key, result};
 use trefoil_front::names::{End, Sort};
 
 /// Names that are not there.
@@ -21,10 +21,8 @@ fn judge(asked: &Asked<'_, '_, '_>, found: &mut Found) {
     match of_interest {
         Some((segment, Sort::Step(state))) => {
             found.extend(result::check(asked, segment, state));
-            found.extend(match segment.checked_sub(1).filter(|before| asked.name(*before) == "state") {
-                Some(before) => Some(asked.without(before, &[asked.name(segment)])),
-                None => order::check(asked, segment, state),
-            });
+            let before = segment.checked_sub(1).filter(|before| asked.name(*before) == "state");
+            found.extend(before.map(|before| asked.without(before, &[asked.name(segment)])));
         }
         Some((segment, Sort::Key)) => found.extend(key::check(asked, segment)),
         Some((segment, Sort::Input)) => found.extend(input::check(asked, segment)),

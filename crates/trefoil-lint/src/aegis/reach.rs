@@ -1,4 +1,4 @@
-//! States that no run reaches, and loops that no run leaves.
+//! Where a run starts, and loops that no run leaves.
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
@@ -98,66 +98,4 @@ fn going_round(unit: &Workflow<'_, '_>, found: &mut Found) {
 pub fn successors(unit: &Workflow<'_, '_>, state: usize) -> Vec<usize> {
     let written = unit.workflow.states.get(state).and_then(|s| s.transitions.as_deref()).unwrap_or_default();
     written.iter().filter_map(|t| unit.names.index(&t.target.as_ref()?.value)).collect()
-}
-
-/// States that never run: those to which only such states lead are told of with the first one.
-pub fn unreachable(unit: &Workflow<'_, '_>, found: &mut Found) {
-    let meant = meant(unit);
-    let count = unit.workflow.states.len();
-    let mut left: Vec<bool> =
-        (0..count).map(|i| !unit.names.paths.reachable(i) && meant.get(i) != Some(&true)).collect();
-    if !left.contains(&true) {
-        return;
-    }
-    let mut led = vec![false; count];
-    for from in (0..count).filter(|i| left.get(*i) == Some(&true)) {
-        for to in successors(unit, from).into_iter().filter(|to| *to != from) {
-            led.get_mut(to).into_iter().for_each(|l| *l = true);
-        }
-    }
-    // Where nothing leads to first; what is left goes round in circles.
-    let roots = (0..count).filter(|i| led.get(*i) == Some(&false));
-    for root in roots.chain(0..count).collect::<Vec<_>>() {
-        if left.get(root) != Some(&true) {
-            continue;
-        }
-        let message = format!("no transition leads to `{}`: it never runs", unit.names.name(root));
-        let mut d = Diagnostic::warning("unreachable-state", at_state(unit, root), message);
-        let mut stack = vec![root];
-        while let Some(at) = stack.pop() {
-            match left.get_mut(at) {
-                Some(place) if *place => *place = false,
-                _ => continue,
-            }
-            if at != root {
-                d = d.label(at_state(unit, at), "nor does what only it leads to");
-            }
-            stack.extend(successors(unit, at));
-        }
-        found.push(d);
-    }
-}
-
-/// Per state: whether a run would get there if what is reported about transitions were mended. A target that resembles no
-/// state may have been meant to be any.
-fn meant(unit: &Workflow<'_, '_>) -> Vec<bool> {
-    let names = &unit.names;
-    let mut seen = vec![false; unit.workflow.states.len()];
-    let mut stack: Vec<usize> = (0..seen.len()).filter(|i| unit.names.paths.reachable(*i)).collect();
-    while let Some(at) = stack.pop() {
-        match seen.get_mut(at) {
-            Some(place) if !*place => *place = true,
-            _ => continue,
-        }
-        let Some(state) = unit.workflow.states.get(at) else { continue };
-        let written = state.transitions.iter().flatten().map(|t| t.target.as_ref().map(|t| &t.value));
-        for target in written.chain(state.lost.iter().map(Some)) {
-            let near = |word: &str| names.index(suggest::near(word, names.state_names())?.name);
-            match target.and_then(|name| names.index(name).or_else(|| near(name))) {
-                Some(target) => stack.push(target),
-                None => return vec![true; unit.workflow.states.len()],
-            }
-        }
-    }
-    seen
 }

@@ -331,8 +331,8 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
     expect![[r#"
         9 unknown-reference no agent in this folder is called `writer`
         17 unknown-value `condition` cannot be `WRONG`
-        21 maybe-undefined `B` may not have run before `C`; its value is then empty
-        22 unreachable-state no transition leads to `D`: it never runs
+        21 maybe-undefined `B.output` may have no value, because `B` may not have run before `C`
+        22 unreachable-state no transition leads to `D`, so it never runs
     "#]]
     .assert_eq(&found(&[("flow.yaml", STATES)]));
     expect![[r#"

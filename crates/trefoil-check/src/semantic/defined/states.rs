@@ -12,8 +12,12 @@ impl<'p> Walk<'_, 'p> {
     /// What is set when the machine has ended.
     pub(super) fn states(&mut self, machine: &'p StateMachine, before: State) -> State {
         let entry = self.entries(machine, &before);
+        let spoken = self.spoken(machine, &entry);
         let mut end: Option<State> = None;
-        for (state, entry) in machine.states.iter().zip(entry) {
+        for ((state, entry), spoken) in machine.states.iter().zip(entry).zip(spoken) {
+            if let (Some(feedback), Some(spoken)) = (machine.feedback, spoken) {
+                self.implies.insert(feedback, spoken.must);
+            }
             let reached = entry.is_some();
             // Where no way leads, which is said elsewhere, nothing is claimed: as if all had run.
             let here = entry.unwrap_or_else(|| {
@@ -50,6 +54,27 @@ impl<'p> Walk<'_, 'p> {
         self.doubt(&end, &Why::NotVisited);
         self.transient(machine);
         end
+    }
+
+    /// Per state: what is set where it is entered with feedback; none: it never is.
+    fn spoken(&mut self, machine: &'p StateMachine, entry: &[Option<State>]) -> Vec<Option<State>> {
+        let mut spoken: Vec<Option<State>> = vec![None; machine.states.len()];
+        self.silent += 1;
+        for (at, here) in entry.iter().enumerate() {
+            let transitions = machine.states.get(at).map(|s| s.transitions.as_slice()).unwrap_or_default();
+            let Some(here) = here.as_ref().filter(|_| transitions.iter().any(|t| t.feedback.is_some())) else {
+                continue;
+            };
+            for ((target, state), transition) in self.leave(machine, at, here.clone()).into_iter().zip(transitions) {
+                match (spoken.get_mut(target), &transition.feedback) {
+                    (Some(Some(known)), Some(_)) => known.join(&state),
+                    (Some(none), Some(_)) => *none = Some(state),
+                    _ => {}
+                }
+            }
+        }
+        self.silent -= 1;
+        spoken
     }
 
     /// Why what the machine itself sets, anew with every transition, may be unset.

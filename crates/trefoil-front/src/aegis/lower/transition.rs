@@ -1,7 +1,8 @@
 //! Transitions: conditions by kind of state (decisions E8, E9), feedback, targets.
 
 use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
-use trefoil_template::{Comparison, Expression};
+use trefoil_syntax::Location;
+use trefoil_template::{Broken, Comparison, Expression, Missing, Policy};
 
 use super::condition::{Test, between, compare, never, one_of};
 use super::scene::Scene;
@@ -25,16 +26,26 @@ pub fn next(scene: &Scene<'_>, state: usize, target: usize) -> Transition {
 fn one(scene: &Scene<'_>, state: usize, transition: &written::Transition) -> Option<Transition> {
     let target = scene.names.index(&transition.target.as_ref()?.value)?;
     let feedback = transition.feedback.as_ref().and_then(|text| scene.texts.text(Moment::Leaving(state), text));
-    let condition = transition.condition.as_ref()?;
-    let (takes, when) = lower_condition(scene, state, transition, condition);
+    let (takes, when) = match &transition.condition {
+        Some(condition) => lower_condition(scene, state, transition, condition),
+        None => (Takes::Both, Some(unknown(scene.at(transition.at)))),
+    };
     Some(Transition {
         takes,
         when,
         target: StateId(target as u32),
         feedback,
         origin: scene.at(transition.span),
-        text: condition.describe().into(),
+        text: transition.condition.as_ref().map(Condition::describe).unwrap_or_default().into(),
     })
+}
+
+/// A condition that is none (reported): nobody knows when it would hold.
+fn unknown(origin: Location) -> Cond {
+    let nothing = Broken { errors: Vec::new(), references: Vec::new() };
+    let condition = trefoil_template::Condition::unknown(&nothing, &Policy::AEGIS);
+    let sources = vec![Source::Missing(Missing::Key(0))];
+    Cond { condition, sources, origin, text: Default::default(), spans: vec![origin.span] }
 }
 
 fn lower_condition(

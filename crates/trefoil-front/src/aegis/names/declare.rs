@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Declaration, DeclarationKind};
-use trefoil_syntax::{Location, Span};
+use trefoil_ir::{Declaration, DeclarationKind, Lead};
+use trefoil_syntax::{Location, Span, suggest};
 use trefoil_template::Value;
 
 use super::known::WorkflowNames;
@@ -37,11 +37,37 @@ fn properties(reader: &Reader<'_>, schema: Option<&JsonSchema>, kind: Declaratio
     }
 }
 
+/// Notes where transitions were meant to lead whose targets are no states: one that resembles a state may have been meant to
+/// be that, any other one any of them.
+fn declare_leads(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames) {
+    let near = |word: &str| names.index(suggest::near(word, names.state_names())?.name);
+    let place = |state: usize| names.states.get(state).map(|named| named.span);
+    let lead = |from: Location, target: Option<&str>| {
+        if target.is_some_and(|target| names.index(target).is_some()) {
+            return None;
+        }
+        Some(Lead { from, to: target.and_then(near).and_then(place) })
+    };
+    let initial =
+        workflow.initial.iter().filter_map(|text| lead(reader.at(workflow.identity.span), Some(&*text.value)));
+    let states = workflow.states.iter().zip(&names.states).flat_map(|(state, named)| {
+        let written = state.written().iter().map(|t| t.target.as_ref().map(|text| &*text.value));
+        let lost = state.lost.iter().map(|target| Some(&**target));
+        let lost = lost.map(|target| (target, true)).chain(written.map(|target| (target, false)));
+        lost.filter_map(|(target, lost)| match target.and_then(|target| names.index(target)).filter(|_| lost) {
+            Some(state) => Some(Lead { from: named.span, to: place(state) }),
+            None => lead(named.span, target),
+        })
+    });
+    initial.chain(states).for_each(|lead| reader.facts(|f| f.lead(lead)));
+}
+
 /// Notes what a workflow declares.
 pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<WorkflowNames>) {
     if !reader.wants_facts() {
         return;
     }
+    declare_leads(reader, workflow, names);
     let whole = reader.at(workflow.identity.at);
     let output = workflow.output_schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
     if !workflow.identity.name.is_empty() {

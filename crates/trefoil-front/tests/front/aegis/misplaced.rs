@@ -45,7 +45,6 @@ fn blanks_and_misplaced_keys() {
             warning 9:16 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
             warning 10:7 no-effect: `timeout` has no value, and so no effect
             error 11:5 wrong-type: `transitions` is beside the states; it belongs in `A` (indent it as far as the other keys of the state)
-            warning 12:5 unreachable-state: no transition leads to `END`: it never runs
         "#]],
     );
 }

@@ -117,7 +117,6 @@ fn both_spellings_mean_the_same_and_exclude_each_other() {
         expect![[r#"
             error flow.yaml 7:33 both-spellings: `agent` and `agent_id` are the same key (keep one) [flow.yaml 7:23 already written here] {maybe: remove `agent_id`: flow.yaml 7:31 ""}
             error flow.yaml 7:65 both-spellings: `input_template` and `input` are the same key (keep one) [flow.yaml 7:46 already written here] {maybe: remove `input`: flow.yaml 7:63 ""}
-            warning flow.yaml 8:5 unreachable-state: no transition leads to `B`: it never runs
             error flow.yaml 8:47 both-spellings: `timeout` and `timeout_seconds` are the same key (keep one) [flow.yaml 8:34 already written here]
         "#]],
     );
@@ -149,7 +148,6 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
             error 5:18 unknown-reference: no state is called `STRAT` (did you mean `START`?) {fix: "START"}
             error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
             error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? it can be one of `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
-            warning 11:5 unreachable-state: no transition leads to `MORE`: it never runs
             error 12:7 missing-key: state `MORE` needs `command`
             error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
             warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?) {fix: "timeout"}

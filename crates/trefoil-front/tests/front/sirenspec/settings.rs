@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::support::{check_one, flow, node_with, offered, reader};
+use super::support::{check_one, flow, node_with, offered};
 
 #[test]
 fn a_retry_that_tries_nothing_again() {
@@ -362,16 +362,6 @@ fn keys_without_a_value() {
         &flow("x", "nodes:\n  n:\n    type: factory\n    agent: a\n    for_each:\n    writes: output.n\n"),
         expect![[r#"
             error 7:5 missing-key: a factory needs `for_each` or `swarm_size`
-        "#]],
-    );
-}
-
-#[test]
-fn credentials_of_the_environment_in_prompts() {
-    check_one(
-        &reader("{{ env.OPENAI_API_KEY }} {{ env.MAX_TOKENS }} {{ env.STOP_TOKEN }} {{ env.APP_MODE }} {{ d.output }}"),
-        expect![[r#"
-            warning 6:17 secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt (credentials belong in the `headers` of a tool)
         "#]],
     );
 }

@@ -1,6 +1,5 @@
-//! Variables of the environment where they decide what a run does, and credentials in prompts.
+//! Variables of the environment where they decide what a run does.
 
-use trefoil_ir::credential::is_credential;
 use trefoil_syntax::Diagnostic;
 
 use super::name::Name;
@@ -22,15 +21,4 @@ pub fn check(name: Name<'_, '_, '_>) {
         let d = Diagnostic::error("env-decides", name.at(), message);
         name.report(d.help("pass the value in as a field of `input`"));
     }
-}
-
-/// A variable of the environment that is a credential by its name, where a model reads it or a person.
-pub fn credential(name: Name<'_, '_, '_>) {
-    let [root, variable] = name.reference().path.as_slice() else { return };
-    if *root.name != *"env" || !is_credential(&variable.name) {
-        return;
-    }
-    let message = format!("`{}` is a credential by its name, and would be put into a prompt", name.dotted());
-    let d = Diagnostic::warning("secret-in-prompt", name.at(), message);
-    name.report(d.help("credentials belong in the `headers` of a tool"));
 }

@@ -14,8 +14,6 @@ mod working;
 
 use std::sync::Arc;
 
-use trefoil_ir::Position;
-
 use super::subject::Subject;
 use name::Name;
 use trefoil_front::names::End;
@@ -39,9 +37,6 @@ fn one(name: Name<'_, '_, '_>) {
     let path = words(&name.reference().path);
     let Some((head, rest)) = path.split_first() else { return };
     if !here.is_condition() {
-        if matches!(here.position, Position::System | Position::User | Position::Person) {
-            environment::credential(name);
-        }
         undefined::default_is_text(name);
     }
     match (&**head, here.is_condition()) {
