@@ -2,6 +2,11 @@
 //!
 //! Read-only, and in the order of the manifest, so that whatever is collected this way is the same every time.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_template::{HoleKind, Reference};
+
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::flow::{Flow, Program};
 use crate::ids::{FlowId, StepId};
@@ -215,6 +220,35 @@ impl<'p> Evaluated<'p> {
             Self::Source(source) => each(source),
         }
     }
+}
+
+/// The variables and entries that a program names, each once, by kind and name.
+pub fn holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
+    let mut found: BTreeSet<(HoleKind, Arc<str>)> = BTreeSet::new();
+    let mut look = |references: &[Reference], sources: &[Source]| {
+        for reference in references {
+            let Some(source) = sources.get(reference.binding.source as usize) else { continue };
+            let name = reference.path.get(usize::from(reference.binding.skip)).map(|segment| Arc::from(&*segment.name));
+            source.tried(&mut |source| {
+                let kind = match source {
+                    Source::Environment => HoleKind::Env,
+                    Source::Secrets => HoleKind::Secret,
+                    _ => return,
+                };
+                found.extend(name.clone().map(|name| (kind, name)));
+            });
+        }
+    };
+    let of_steps = program.steps.iter().flat_map(evaluated);
+    for evaluated in of_steps.chain(program.flows.iter().flat_map(evaluated_by_flow)) {
+        match evaluated {
+            Evaluated::Expr(expr) => texts(expr, &mut |t| look(t.template.references(), &t.sources)),
+            Evaluated::Text(text) => look(text.template.references(), &text.sources),
+            Evaluated::Cond(cond) => look(cond.condition.references(), &cond.sources),
+            Evaluated::Source(_) => {}
+        }
+    }
+    found.into_iter().collect()
 }
 
 /// An expression and everything in it, outermost first.

@@ -9,8 +9,8 @@ use trefoil_machine::Prepared;
 use trefoil_machine::request::{CommandRequest, HumanRequest, ToolRequest};
 use trefoil_runtime::ports::{CallSite, CollectEvents, MapSecrets, MemoryJournal, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    Cancel, Clock, CommandHost, CommandOutput, Entry, EntryKind, HumanInbox, Journal as _, Key, ModelAnswer,
-    ModelError, ModelProvider, ModelRequest, Options, Ports, RunOutcome, ToolError, ToolHost, driver,
+    Cancel, Clock, CommandHost, CommandOutput, Entry, EntryKind, HumanInbox, Journal as _, ModelAnswer, ModelError,
+    ModelProvider, ModelRequest, Options, Ports, RunOutcome, ToolError, ToolHost, driver,
 };
 use trefoil_template::Value;
 
@@ -190,7 +190,7 @@ impl ToolHost for World {
     fn offers(&self, _name: &str) -> bool {
         !self.answers().choices.one_in(10)
     }
-    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         self.wait().await;
         let mut answers = self.answers();
         match answers.choices.below(8) {
@@ -204,7 +204,7 @@ impl ToolHost for World {
 
 #[async_trait]
 impl CommandHost for World {
-    async fn run(&self, _key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         self.wait().await;
         let mut answers = self.answers();
         if answers.choices.one_in(8) {
@@ -218,7 +218,7 @@ impl CommandHost for World {
 
 #[async_trait]
 impl HumanInbox for World {
-    async fn ask(&self, _key: &Key, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
         self.wait().await;
         let mut answers = self.answers();
         match answers.choices.below(6) {

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use trefoil_ir::OnTimeout;
-use trefoil_runtime::{HumanInbox, HumanRequest, Key};
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{HumanInbox, HumanRequest};
 
 use super::Shown;
 use super::words::{limit, line, safe};
@@ -43,7 +44,7 @@ fn read_along() -> UnboundedReceiver<String> {
 
 #[async_trait]
 impl HumanInbox for Terminal {
-    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
         let mut typed = self.typed.lock().await;
         let (lines, shown) = &mut *typed;
         let lines = lines.get_or_insert_with(read_along);
@@ -57,7 +58,7 @@ impl HumanInbox for Terminal {
         let mut err = anstream::stderr();
         let mut said = String::new();
         // An answer of the command line may be what was refused: then nobody has seen the question yet.
-        if shown.insert(key.without_try().to_owned()) {
+        if shown.insert(format!("{} {}", at.run, at.key.without_try())) {
             said.push_str(&question(request, default.as_deref()));
         }
         if let Some(refused) = &request.refused {

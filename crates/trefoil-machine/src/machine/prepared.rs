@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
 use trefoil_ir::{Program, Source, Step, StepId, StepKind, ValidatorKind, walk};
+use trefoil_template::HoleKind;
 
 use super::steps::graph::Plan;
 use crate::key;
@@ -24,6 +25,8 @@ pub struct Prepared {
     pub tracks_spending: bool,
     /// Whether values may have holes: something reads the environment or the secret store.
     pub has_holes: bool,
+    /// The variables and entries that the program names.
+    pub holes: Vec<(HoleKind, Arc<str>)>,
 }
 
 #[derive(Default)]
@@ -51,7 +54,8 @@ impl Prepared {
         let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
         let has_holes = reads(&program, |s| matches!(s, Source::Environment | Source::Secrets));
         let schemas = Schemas::new(program.clone());
-        Arc::new(Self { program, schemas, steps, tracks_spending, has_holes })
+        let holes = if has_holes { walk::holes(&program) } else { Vec::new() };
+        Arc::new(Self { program, schemas, steps, tracks_spending, has_holes, holes })
     }
 
     /// The key segment of a step: its label, escaped, where it has one; a mark where keys would meet otherwise.

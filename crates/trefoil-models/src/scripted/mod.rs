@@ -35,8 +35,8 @@ use trefoil_ir::{Program, StepKind, walk};
 use trefoil_machine::key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
-    Finish, Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost,
-    ToolRequest, Usage,
+    Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost, ToolRequest,
+    Usage,
 };
 use trefoil_syntax::suggest;
 use trefoil_template::Value;
@@ -223,11 +223,11 @@ impl ToolHost for Scripted {
         self.tools.contains_key(name)
     }
 
-    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let Some(script) = self.tools.get(&*request.name) else {
             return Err(ToolError::Failed(format!("the script has no tool `{}`", request.name)));
         };
-        let Some(turn) = script.turn(&key.0) else {
+        let Some(turn) = script.turn(&at.key.0) else {
             let (name, n) = (&request.name, script.turns.len());
             return Err(ToolError::Failed(format!("the script has no more answers for `{name}` (it has {n})")));
         };

@@ -53,7 +53,14 @@ pub async fn ask_at(
 ) -> (Result<ModelAnswer, ModelError>, Vec<String>) {
     let key = Key(key.into());
     let labels: Vec<Arc<str>> = labels.iter().map(|l| (*l).into()).collect();
-    let at = CallSite { key: &key, step: StepId(0), labels: &labels, meter: &trefoil_runtime::Meter::default() };
+    let at = CallSite {
+        run: "run",
+        execution: 0,
+        key: &key,
+        step: StepId(0),
+        labels: &labels,
+        meter: &trefoil_runtime::Meter::default(),
+    };
     let heard = Mutex::new(Vec::new());
     let answer = provider.call(at, request, &mut |text| heard.lock().unwrap().push(text.to_owned())).await;
     (answer, heard.into_inner().unwrap())

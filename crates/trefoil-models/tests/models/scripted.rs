@@ -4,8 +4,10 @@ use expect_test::expect;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use trefoil_ir::StepId;
 use trefoil_ir::ToolKind;
 use trefoil_models::Scripted;
+use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Key, ModelErrorKind, ModelProvider, ToolError, ToolHost, ToolRequest, Usage};
 use trefoil_template::Value;
 
@@ -92,7 +94,9 @@ async fn tools_are_answered_by_name() {
     assert!(script.offers("search") && !script.offers("other"));
     let call = async |name: &str, key: &str| {
         let request = ToolRequest { name: name.into(), kind: ToolKind::Local, arguments: Value::Null };
-        ToolHost::call(&script, &Key(key.into()), &request).await
+        let (key, meter) = (Key(key.into()), trefoil_runtime::Meter::default());
+        let at = CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter };
+        ToolHost::call(&script, at, &request).await
     };
     assert_eq!(call("search", "a").await.unwrap().to_json(), json!({"hits": [1]}));
     assert_eq!(call("mail", "a").await, Err(ToolError::Failed("down".into())));

@@ -10,7 +10,7 @@ use trefoil_template::{Hole, Value};
 use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
-use crate::ports::{Clock, CommandOutput, Meter, Ports, ToolError};
+use crate::ports::{CallSite, Clock, CommandOutput, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::journal::About;
@@ -26,6 +26,8 @@ pub struct World {
     pub ports: Ports,
     /// The clock and the events.
     pub watch: Watch,
+    /// How often the run has been gone on with.
+    pub execution: u32,
     /// Secrets used so far.
     pub secrets: Arc<SeenValues>,
 }
@@ -134,6 +136,13 @@ pub struct At<'a> {
 }
 
 impl At<'_> {
+    /// What ports go by.
+    pub fn site(&self) -> CallSite<'_> {
+        let Activity { key, step, labels, .. } = self.activity;
+        let (run, execution) = (&*self.world.watch.run, self.world.execution);
+        CallSite { run, execution, key, step: *step, labels, meter: self.meter }
+    }
+
     /// Says something about the activity while it runs.
     pub fn note(&self, kind: EventKind) {
         self.world.watch.note(Some(self.activity.key.clone()), self.location, kind);
@@ -176,7 +185,7 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
         return Err(RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name)));
     }
     let request = ToolRequest { arguments: at.fill(&request.arguments)?, ..request.clone() };
-    tools.call(&at.activity.key, &request).await.map_err(|e| tool_error(&request.name, e))
+    tools.call(at.site(), &request).await.map_err(|e| tool_error(&request.name, e))
 }
 
 fn tool_error(name: &str, error: ToolError) -> RunError {
@@ -202,7 +211,7 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
         env: env.collect::<Result<_, RunError>>()?,
         workdir: request.workdir.as_ref().map(|w| at.fill(w)).transpose()?,
     };
-    match host.run(&at.activity.key, &request).await {
+    match host.run(at.site(), &request).await {
         Ok(output) => Ok(command_result(output)),
         Err(ToolError::Timeout) => Err(RunError::new("TIMEOUT", "the command timed out").cause(Cause::Timeout)),
         Err(ToolError::Failed(why)) => Err(RunError::new("COMMAND_FAILED", why)),
@@ -230,7 +239,7 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
         refused: request.refused.as_ref().map(ToString::to_string),
     });
     let filled = HumanRequest { prompt: at.fill(&request.prompt)?, ..request.clone() };
-    match (at.world.ports.humans.ask(&at.activity.key, &filled).await, &request.on_timeout) {
+    match (at.world.ports.humans.ask(at.site(), &filled).await, &request.on_timeout) {
         (Some(answer), _) => Ok(answer.into()),
         (None, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
         (None, _) => {

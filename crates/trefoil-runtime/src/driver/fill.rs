@@ -1,6 +1,6 @@
 //! Holes filled from the environment and the secret store, and secret values masked in whatever comes back (decision C8).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_template::{Hole, HoleKind, Object, Value};
 
@@ -13,7 +13,7 @@ const HIDDEN: &str = "***";
 /// Shorter ones would mask half of any text.
 const SHORTEST: usize = 6;
 
-/// Values that this run has used, longest first. A secret is masked wherever it comes back, results included; a value of the
+/// Values that this run may use, longest first. A secret is masked wherever it comes back, results included; a value of the
 /// environment in what is shown (events, errors, traces), and in a result only where it came from there.
 #[derive(Default)]
 pub struct SeenValues {
@@ -23,14 +23,30 @@ pub struct SeenValues {
 }
 
 impl SeenValues {
+    /// Everything that a program names, whether it has been used yet or not: what another process used, before this one went
+    /// on with the run, may come back in any answer.
+    pub fn of(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Self {
+        let seen = Self::default();
+        for (kind, name) in holes {
+            if let Some(value) = secrets.get(*kind, name) {
+                seen.remember(*kind, &value);
+            }
+        }
+        seen
+    }
+
+    fn remember(&self, kind: HoleKind, value: &str) {
+        remember(&self.all, value);
+        if kind == HoleKind::Secret {
+            remember(&self.secrets, value);
+        }
+    }
+
     /// What the environment or the store has for a hole. A strict hole without anything is an error.
     pub fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
         if let Some(value) = &found {
-            remember(&self.all, value);
-            if hole.kind == HoleKind::Secret {
-                remember(&self.secrets, value);
-            }
+            self.remember(hole.kind, value);
         }
         if found.is_none() && hole.default.is_none() && !hole.lenient {
             let (namespace, name) = (hole.kind.namespace(), &hole.name);

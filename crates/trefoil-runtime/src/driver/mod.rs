@@ -90,7 +90,7 @@ pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: 
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());
     let flow = prepared.program.name.to_string();
-    let mut driver = Driver::new(machine, ports, id.as_str().into(), options.cancel);
+    let mut driver = Driver::new(machine, ports, id.as_str().into(), 0, options.cancel);
     if driver.keeps {
         let program = identity(&prepared, options.sources);
         let at = driver.world.ports.clock.wall_ms();
@@ -129,11 +129,11 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
         return RunOutcome { run, result, usage, calls, duration_ms: at_ms };
     }
     let since = ports.clock.wall_ms().saturating_sub(resumed.started.at);
-    let mut driver = Driver::new(resumed.machine.in_pieces(), ports, run, options.cancel);
+    let execution = resumed.executions.saturating_add(1);
+    let mut driver = Driver::new(resumed.machine.in_pieces(), ports, run, execution, options.cancel);
     driver.next_seq = resumed.next_seq;
     // The run's clock counts the time without a process; a wall clock that was set back does not turn it back.
     driver.world.watch.continue_from(at_ms.max(since));
-    let execution = resumed.executions.saturating_add(1);
     driver.record(EntryKind::Resumed { engine: ENGINE.to_owned(), execution });
     let flow = prepared.program.name.to_string();
     let effective_input = effective(&prepared, resumed.started.input.as_ref(), wanted);
@@ -208,11 +208,11 @@ struct UnderWay {
 }
 
 impl Driver {
-    fn new(machine: Machine, ports: Ports, run: Arc<str>, cancel: Cancel) -> Self {
-        let secrets = Arc::new(fill::SeenValues::default());
+    fn new(machine: Machine, ports: Ports, run: Arc<str>, execution: u32, cancel: Cancel) -> Self {
+        let secrets = Arc::new(fill::SeenValues::of(&*ports.secrets, &machine.prepared().holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
         let keeps = ports.journal.keeps();
-        let world = World { prepared: machine.prepared().clone(), ports, watch, secrets };
+        let world = World { prepared: machine.prepared().clone(), ports, watch, execution, secrets };
         Self {
             machine,
             world: Arc::new(world),

@@ -7,7 +7,7 @@ use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
 use super::shown;
-use crate::ports::{CallSite, ModelAnswer, ModelError, ModelErrorKind};
+use crate::ports::{ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::guard;
@@ -44,8 +44,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
             at.note(EventKind::TextDelta { text, provisional: request.provisional });
         }
     };
-    let site = CallSite { key: &at.activity.key, step: at.activity.step, labels: &at.activity.labels, meter: at.meter };
-    let called = ports.models.call(site, &filled, &mut show);
+    let called = ports.models.call(at.site(), &filled, &mut show);
     let answered = within(&*ports.clock, request.parameters.timeout_ms, called).await;
     let rest = stream.finish();
     if !rest.is_empty() {

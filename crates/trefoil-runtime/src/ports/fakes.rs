@@ -53,7 +53,7 @@ impl ToolHost for NoTools {
     fn offers(&self, _name: &str) -> bool {
         false
     }
-    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         Err(ToolError::Failed(format!("there is no tool `{}`", request.name)))
     }
 }
@@ -64,7 +64,7 @@ pub struct NoHumans;
 
 #[async_trait]
 impl HumanInbox for NoHumans {
-    async fn ask(&self, _key: &Key, _request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Option<String> {
         None
     }
 }

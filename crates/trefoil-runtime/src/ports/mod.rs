@@ -45,10 +45,15 @@ pub trait ModelProvider: Send + Sync {
     fn label(&self, request: &ModelRequest) -> String;
 }
 
-/// Where in the program a call stands: seeds and scripts go by it.
+/// Which activity of which run: whoever serves several runs, or may be asked the same twice, goes by it. An activity that
+/// was under way when its process ended is asked for again, by a later execution.
 #[derive(Debug, Clone, Copy)]
 pub struct CallSite<'a> {
-    /// The activity's key.
+    /// The run's id.
+    pub run: &'a str,
+    /// How often the run has been gone on with: 0 in the process that began it.
+    pub execution: u32,
+    /// The activity's key, unique in the run.
     pub key: &'a Key,
     /// The step.
     pub step: StepId,
@@ -147,7 +152,7 @@ pub trait ToolHost: Send + Sync {
     /// Whether a tool of this name can be called.
     fn offers(&self, name: &str) -> bool;
     /// One call.
-    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError>;
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
 }
 
 /// Why a tool did not return.
@@ -165,7 +170,7 @@ pub enum ToolError {
 #[async_trait]
 pub trait CommandHost: Send + Sync {
     /// Runs it to its end; dropping the future kills it and what it started.
-    async fn run(&self, key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
+    async fn run(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
 }
 
 /// What a command left behind.
@@ -183,7 +188,7 @@ pub struct CommandOutput {
 #[async_trait]
 pub trait HumanInbox: Send + Sync {
     /// Waits for the answer; none: there is nobody to ask (the step's own default applies, or it fails).
-    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String>;
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String>;
 }
 
 /// Keeps entries. Appending is done when the entries are as durable as this journal makes them.

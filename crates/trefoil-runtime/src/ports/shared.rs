@@ -9,7 +9,7 @@ use super::{
     CallSite, Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, JournalError, ModelAnswer, ModelError,
     ModelProvider, Secrets, ToolError, ToolHost,
 };
-use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest};
+use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest};
 
 #[async_trait]
 impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
@@ -34,22 +34,22 @@ impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
     fn offers(&self, name: &str) -> bool {
         T::offers(self, name)
     }
-    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
-        T::call(self, key, request).await
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        T::call(self, at, request).await
     }
 }
 
 #[async_trait]
 impl<T: CommandHost + ?Sized> CommandHost for Arc<T> {
-    async fn run(&self, key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
-        T::run(self, key, request).await
+    async fn run(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        T::run(self, at, request).await
     }
 }
 
 #[async_trait]
 impl<T: HumanInbox + ?Sized> HumanInbox for Arc<T> {
-    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        T::ask(self, key, request).await
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+        T::ask(self, at, request).await
     }
 }
 

@@ -10,8 +10,8 @@ use trefoil_ir::{Expr, Guard, HumanCall, OnItemFailure, OnTimeout, PiiAction, Pi
 use trefoil_machine::journal::About;
 use trefoil_runtime::ports::{CallSite, HumanInbox, Journal, JournalError, MemoryJournal, ModelProvider};
 use trefoil_runtime::{
-    Cancel, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, Key, ModelAnswer, ModelError,
-    ModelRequest, Usage, driver,
+    Cancel, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, ModelAnswer, ModelError, ModelRequest,
+    Usage, driver,
 };
 use trefoil_template::Value;
 
@@ -135,7 +135,7 @@ struct Says(Option<&'static str>, u64, Arc<dyn Clock>);
 
 #[async_trait]
 impl HumanInbox for Says {
-    async fn ask(&self, _key: &Key, _request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Option<String> {
         self.2.sleep(self.1).await;
         self.0.map(str::to_owned)
     }

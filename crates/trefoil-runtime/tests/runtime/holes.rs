@@ -5,13 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json as j;
 use trefoil_ir::{CommandCall, Expr, StepKind, ToolCall, ToolKind};
+use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::{CommandHost, CommandOutput, MapSecrets, ToolError, ToolHost};
-use trefoil_runtime::{CommandRequest, ToolRequest};
-use trefoil_runtime::{EntryKind, EventKind, Key};
+use trefoil_runtime::{CommandRequest, ToolRequest, driver};
+use trefoil_runtime::{EntryKind, EventKind};
 use trefoil_syntax::Span;
 use trefoil_template::{Policy, Value};
 
-use crate::world::{World, json};
+use crate::world::{World, block_on, json};
 use testbed::Build;
 
 /// A tool that says what it was given.
@@ -22,7 +23,7 @@ impl ToolHost for Echo {
     fn offers(&self, name: &str) -> bool {
         name == "echo"
     }
-    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         match request.arguments.get("fail") {
             Some(Value::Str(why)) => Err(ToolError::Failed(why.to_string())),
             _ => Ok(request.arguments.clone()),
@@ -193,7 +194,7 @@ impl ToolHost for Slow {
     fn offers(&self, _name: &str) -> bool {
         true
     }
-    async fn call(&self, _key: &Key, _request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
         std::future::pending().await
     }
 }
@@ -214,7 +215,7 @@ struct Shell;
 
 #[async_trait]
 impl CommandHost for Shell {
-    async fn run(&self, _key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let arguments: Vec<String> = request.arguments.iter().map(|a| a.to_text().to_string()).collect();
         Ok(CommandOutput { exit_code: 3, stdout: arguments.join(","), stderr: "oh".into() })
     }
@@ -265,4 +266,29 @@ fn a_question_is_shown_as_written_without_the_values_it_compares() {
         b.compute("text", "{{#if env.REGION}}{{a}}{{/if}}")
     };
     assert_eq!(shown(&block), j!("env.REGION"));
+}
+
+#[test]
+fn what_another_process_used_is_masked_after_a_resume() {
+    let mut b = Build::new();
+    let steps = [b.model("a", "{{secrets.KEY}}"), b.model("b", "next")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let with_key = |answer: &'static str| {
+        let mut world = World::model(move |_, _| Ok(answer.to_owned()));
+        world.ports.secrets = Arc::new(MapSecrets::new().secret("KEY", "sesame-42"));
+        world
+    };
+    let first = with_key("one");
+    first.run(&program, "x").result.unwrap();
+    let entries = first.journal.entries("r1");
+    let cut = entries.iter().position(|e| matches!(e.kind, EntryKind::Completed { .. })).unwrap() + 1;
+    // The key was used before the cut, and only an answer after it repeats it.
+    let second = with_key("it was sesame-42");
+    block_on(second.ports.journal.append("r1", &entries[..cut])).unwrap();
+    let resumed = driver::resume(program, "r1", second.ports.clone(), second.options.clone());
+    block_on(resumed).result.unwrap();
+    let events = serde_json::to_string(&second.events.seen()).unwrap();
+    assert!(!events.contains("sesame-42"), "{events}");
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use trefoil_ir::{FlowId, HumanCall, Program, StepId, StepKind, walk};
 use trefoil_machine::key::{segment, unmarked};
+use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::NoHumans;
 use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 
@@ -177,10 +178,10 @@ impl Answers {
 
 #[async_trait]
 impl HumanInbox for Answers {
-    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        match self.known(key, request) {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+        match self.known(at.key, request) {
             Some(answer) => Some(answer),
-            None => self.then.ask(key, request).await,
+            None => self.then.ask(at, request).await,
         }
     }
 }

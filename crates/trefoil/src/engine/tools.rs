@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use trefoil_runtime::{Key, ToolError, ToolHost, ToolRequest};
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{ToolError, ToolHost, ToolRequest};
 use trefoil_template::Value;
 
 use crate::error::BoxError;
@@ -69,7 +70,7 @@ impl ToolHost for Closures {
     fn offers(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
-    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let Some(tool) = self.0.get(&*request.name) else {
             return Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name)));
         };
@@ -85,9 +86,9 @@ impl ToolHost for All {
     fn offers(&self, name: &str) -> bool {
         self.0.iter().any(|host| host.offers(name))
     }
-    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         match self.0.iter().find(|host| host.offers(&request.name)) {
-            Some(host) => host.call(key, request).await,
+            Some(host) => host.call(at, request).await,
             None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
     }

@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use trefoil_models::vendors::VENDORS;
-use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, Key, ToolError};
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, ToolError};
 use trefoil_template::{Value, limits};
 
 use tree::ProcessGroup;
@@ -38,7 +39,7 @@ pub struct Shell {
 
 #[async_trait]
 impl CommandHost for Shell {
-    async fn run(&self, _key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
         command.args(request.arguments.iter().map(|a| a.to_text().to_string()));
@@ -104,6 +105,9 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
+    use trefoil_ir::StepId;
+    use trefoil_runtime::{Key, Meter};
+
     use super::*;
 
     #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -120,8 +124,14 @@ mod tests {
         }
     }
 
+    async fn perform(request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        let (key, meter) = (Key(Arc::from("k")), Meter::default());
+        let at = CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter };
+        Shell::default().run(at, request).await
+    }
+
     async fn run(script: &str, arguments: &[&str]) -> Result<CommandOutput, ToolError> {
-        Shell::default().run(&Key(Arc::from("k")), &request(script, arguments)).await
+        perform(&request(script, arguments)).await
     }
 
     #[test]
@@ -135,7 +145,7 @@ mod tests {
     fn a_working_folder_that_is_missing_is_named() {
         let within = |folder: &str| {
             let request = CommandRequest { workdir: Some(Value::from(folder)), ..request("pwd", &[]) };
-            block_on(async { Shell::default().run(&Key(Arc::from("k")), &request).await }).unwrap_err().to_string()
+            block_on(perform(&request)).unwrap_err().to_string()
         };
         assert!(within("/no/such/folder").contains("`/no/such/folder` does not exist"));
         assert!(within("/dev/null").contains("`/dev/null` is not a folder"));

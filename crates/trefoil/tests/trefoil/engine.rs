@@ -9,8 +9,8 @@ use futures::StreamExt as _;
 use serde_json::json;
 use trefoil::models::Registry;
 use trefoil::ports::{
-    CollectEvents, FnModel, MapSecrets, MemoryJournal, ModelError, ModelErrorKind, ModelRequest, Role, ToolError,
-    ToolHost, ToolRequest,
+    CallSite, CollectEvents, FnModel, MapSecrets, MemoryJournal, ModelError, ModelErrorKind, ModelRequest, Role,
+    ToolError, ToolHost, ToolRequest,
 };
 use trefoil::{AnswersFrom, Engine, Error, EventKind, Failure, Findings, Flow, Key, Run, Value};
 
@@ -131,7 +131,7 @@ impl ToolHost for Forecast {
     fn offers(&self, name: &str) -> bool {
         name == "forecast"
     }
-    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         self.0.lock().unwrap().push(request.arguments.clone());
         Ok([("degrees", Value::from(1i64))].into_iter().collect())
     }

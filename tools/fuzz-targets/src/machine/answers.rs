@@ -151,6 +151,8 @@ impl Answers {
             _ if odd => self.value(3),
             Request::Model(request) if !self.choices.one_in(3) => {
                 let at = CallSite {
+                    run: "run",
+                    execution: 0,
                     key: &activity.key,
                     step: activity.step,
                     labels: &activity.labels,

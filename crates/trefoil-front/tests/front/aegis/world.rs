@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::{FnModel, MapSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, VirtualClock};
 use trefoil_runtime::{
     CommandHost, CommandOutput, CommandRequest, HumanInbox, HumanRequest, Key, ModelError, ModelErrorKind,
@@ -60,7 +61,7 @@ struct People(Vec<(String, String)>);
 
 #[async_trait]
 impl HumanInbox for People {
-    async fn ask(&self, _key: &Key, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
         self.0.iter().find(|(step, _)| **step == *request.step).map(|(_, answer)| answer.clone())
     }
 }
@@ -69,7 +70,7 @@ struct Shell;
 
 #[async_trait]
 impl CommandHost for Shell {
-    async fn run(&self, _key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let mut command = std::process::Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
         for argument in &request.arguments {
