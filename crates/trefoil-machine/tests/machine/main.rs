@@ -9,6 +9,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod journals;
 mod machine;
 mod properties;
 mod random;

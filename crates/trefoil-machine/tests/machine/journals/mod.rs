@@ -1,0 +1,122 @@
+//! Journals as they were written when their format was new, one file a program. Nobody changes these files: every later build
+//! has to read them and go on with their runs. A new program is recorded by deleting nothing and adding a line to the list.
+//!
+//! If a program's fingerprint changes, stored runs of it are refused. What must change it raises the version of the
+//! semantics; these runs then go on by key, and the first test says so in its place.
+
+use std::path::PathBuf;
+
+use testbed::Run;
+use trefoil_machine::journal::VERSION;
+use trefoil_machine::{Entry, EntryKind, Machine, Prepared};
+
+use crate::machine::{finish, resume, start};
+use crate::random::{Node, program};
+
+/// The programs, and in which order their activities end.
+fn programs() -> Vec<(&'static str, Node)> {
+    let model = |read, sort| Node::Model { read, sort, when: 0 };
+    let one = |node| Box::new(node);
+    let branches = vec![model(0, 1), Node::Wait, Node::Sequence(vec![model(0, 2), model(1, 3)])];
+    let nodes = vec![(model(0, 0), 0, 0), (Node::Tool(1), 1, 0), (Node::Human, 1, 1), (model(2, 4), 3, 2)];
+    vec![
+        ("sequence", Node::Sequence(vec![model(0, 0), Node::Compute(1), Node::Wait, model(1, 2), model(2, 5)])),
+        ("effects", Node::Sequence(vec![Node::Human, Node::Tool(1), Node::Command(3), Node::Tool(2)])),
+        ("parallel", Node::Parallel { branches, concurrency: 0, bad: false }),
+        ("loop", Node::Loop(one(Node::Sequence(vec![model(0, 6), model(1, 7)])))),
+        ("fan_out", Node::ForEach { items: 3, body: one(model(0, 1)), concurrency: 2, bad: true }),
+        ("graph", Node::Graph(nodes)),
+        ("states", Node::States(vec![model(0, 0), Node::Human, model(1, 1)])),
+        ("attempts", Node::Attempts { body: one(model(0, 0)), validators: 3 }),
+        ("calls", Node::Call(one(Node::Bare(one(Node::Sequence(vec![model(0, 0), Node::Call(one(model(1, 1)))])))))),
+    ]
+}
+
+fn record(root: &Node) -> Run {
+    let mut turn = 0usize;
+    finish(start(&program(root)), move |_| {
+        turn = turn.wrapping_mul(31).wrapping_add(17);
+        turn
+    })
+}
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/machine/journals").join(format!("{name}.jsonl"))
+}
+
+fn stored(name: &str) -> Vec<Entry> {
+    let text = std::fs::read_to_string(file(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {line}: {e}"))).collect()
+}
+
+#[test]
+fn what_is_written_today_is_what_was_written_then() {
+    let mut recorded = Vec::new();
+    for (name, root) in programs() {
+        let lines = record(&root).entries.iter().map(|e| serde_json::to_string(e).unwrap() + "\n").collect::<String>();
+        match std::fs::read_to_string(file(name)) {
+            Ok(then) => assert_eq!(lines, then, "the journal of `{name}` changed"),
+            Err(_) => {
+                std::fs::write(file(name), lines).unwrap();
+                recorded.push(name);
+            }
+        }
+    }
+    assert!(recorded.is_empty(), "recorded for the first time, to be committed: {recorded:?}");
+}
+
+#[test]
+fn stored_runs_go_on_from_every_entry() {
+    for (name, root) in programs() {
+        let entries = stored(name);
+        let whole = record(&root);
+        for cut in 1..=entries.len() {
+            let run = resume(&program(&root), &entries[..cut]).unwrap_or_else(|e| panic!("{name}, cut at {cut}: {e}"));
+            let run = if run.result.is_some() { run } else { finish(run, |_| 0) };
+            let shown = |run: &Run| run.result.as_ref().map(|r| r.as_ref().map_err(ToString::to_string).cloned());
+            assert_eq!(shown(&run), shown(&whole), "{name}, cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_field_of_a_later_build_is_passed_over_and_a_later_version_is_refused() {
+    for (name, root) in programs() {
+        let text = std::fs::read_to_string(file(name)).unwrap();
+        let later = |line: &str| -> Entry {
+            let mut json: serde_json::Value = serde_json::from_str(line).unwrap();
+            json["later"] = serde_json::json!({"of": ["a later build"]});
+            for kind in json["entry"].as_object_mut().unwrap().values_mut() {
+                kind["also"] = serde_json::json!(1);
+            }
+            serde_json::from_value(json).unwrap()
+        };
+        let entries: Vec<Entry> = text.lines().map(later).collect();
+        assert_eq!(entries, stored(name), "{name}");
+        let mut newer = entries;
+        for entry in &mut newer {
+            entry.v = VERSION + 1;
+        }
+        let refused = Machine::resume(Prepared::new(program(&root)), &newer).unwrap_err();
+        assert!(refused.message.contains("this build reads only up to"), "{name}: {refused}");
+    }
+}
+
+#[test]
+fn every_kind_of_entry_is_among_them() {
+    let names = programs().into_iter().flat_map(|(name, _)| stored(name)).map(|entry| match entry.kind {
+        EntryKind::Started(_) => "started",
+        EntryKind::Scheduled { due_ms: Some(_), .. } => "timer",
+        EntryKind::Scheduled { .. } => "scheduled",
+        EntryKind::Completed { .. } => "completed",
+        EntryKind::Failed { .. } => "failed",
+        EntryKind::Finished { error: None, .. } => "finished",
+        // Written by drivers only: their conformance suite has them.
+        EntryKind::Finished { .. } | EntryKind::Resumed { .. } | EntryKind::CancelRequested {} => "others",
+    });
+    let found: std::collections::BTreeSet<&str> = names.collect();
+    assert!(
+        ["started", "timer", "scheduled", "completed", "failed", "finished"].iter().all(|k| found.contains(k)),
+        "{found:?}"
+    );
+}
