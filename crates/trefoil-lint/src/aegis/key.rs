@@ -44,7 +44,21 @@ pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     let advice = prefixed(asked, at).or_else(|| result_of_nothing(asked, at));
     let advice = advice.or_else(|| (closed && is_word(asked)).then(|| without_quotes(asked, key)));
     let advice = advice.or_else(|| joined(asked, at)).or_else(|| similar(asked, at, closed));
-    advice.or_else(|| foreign(asked, at))
+    advice.or_else(|| foreign(asked, at)).or_else(|| undeclared(asked, at))
+}
+
+/// A key that nothing writes, where nobody says what the start input has (decision C9). A key that was renamed on one side only
+/// leaves another one that is written; a workflow that writes none reads nothing but its input.
+fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
+    // What a block asks for first may well be missing.
+    let optional = asked.used.reference.guarded;
+    if optional || asked.names.input.schema.is_some() || asked.names.keys.is_empty() {
+        return None;
+    }
+    let key = asked.name(at);
+    let message = format!("nothing in this manifest defines `{key}`");
+    let help = format!("if the start input has `{key}`, declare it in `input_schema`");
+    Some(asked.warning("unresolved-name", &message, &help))
 }
 
 /// A key that only states write which never run before: with a start input that has no such field nothing is there.

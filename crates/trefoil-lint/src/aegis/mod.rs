@@ -15,6 +15,7 @@ mod key;
 mod limit;
 mod names;
 mod output;
+mod output_types;
 mod prompt;
 mod reach;
 mod result;
@@ -50,6 +51,7 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     feedback::unread,
     context::templates,
     output::keys,
+    output_types::check,
     output::without_template,
     command::commands,
     command::keys,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_syntax::yaml::Mapping;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::{Diagnostic, Severity, suggest};
 
 use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::schema::JsonSchema;
@@ -39,7 +39,7 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Keys that the schema does not have: where it is closed, or where one that it has is left out and was meant.
+/// Keys that the schema does not have: certainly wrong if it is closed, likely if one that it has is missing.
 /// Those that were meant by others.
 fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, found: &mut Found) -> Vec<Arc<str>> {
     let mut meant = Vec::new();
@@ -59,7 +59,8 @@ fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, fou
                 meant.push(near.name.into());
                 found.push(respelt(d.help(format!("did you mean `{}`?", near.name)), at, key, near));
             }
-            None if schema.closed() => found.push(d),
+            None if schema.closed() || schema.lists_all() && left_out().next().is_some() => found.push(d),
+            None if schema.lists_all() => found.push(Diagnostic { severity: Severity::Info, ..d }),
             None => {}
         }
     }

@@ -35,6 +35,10 @@ const CASES: &[(&str, &str)] = &[
     ("undeclared tag", "a: !e!x y\nb: 1\n"),
     ("text behind a list", "a: [1, 2] x\n"),
     ("hash behind a blank", "a: Ticket #{{id}} of {{x}}\nb: c # {{d}}\ne: f #g\n"),
+    (
+        "hash in a sentence",
+        "a: Issue #4 is open\nb: Post in the channel #general\nc: Fix issue # 4 of the list\nd: Use tags (such as # or #a)\ne: Write with care and #joy\n",
+    ),
     ("hash behind a quote", "a: \"b\"#c\n"),
     ("dash and bracket", "a: [-, -[x]]\n"),
     ("closing bracket", "a: ]\n"),
@@ -165,6 +169,26 @@ fn bytes_that_are_not_utf8_are_told_too() {
           = help: it looks like UTF-16 or a binary file; save it as UTF-8
     "#]]
     .assert_eq(&told(b"\xff\xfea\0:\0 \x001\0"));
+}
+
+#[test]
+fn comments_after_short_values_and_whole_sentences_are_comments() {
+    for line in [
+        "80 #1",
+        "gpt-4 #cheap",
+        "fast #4",
+        "true # the default",
+        "Write a text # 3 lines at most.",
+        "Write a text. #first",
+        "Write a long text #TODO shorter",
+        "Answer the user # in English, for (now)",
+        "words #",
+        "a text of many words ## and more",
+        "\"Use the tag\" #news",
+    ] {
+        let (_, parsed) = read(&format!("a: {line}\nb: 1\n"));
+        assert!(parsed.diagnostics.is_empty(), "{line}");
+    }
 }
 
 #[test]

@@ -198,7 +198,12 @@ fn names_that_stand_for_others() {
             warning w.yaml 9:37 unknown-property: the result of `A` has no `title`: it is always empty (a field of the answer is `A.output.title`)
         "#]],
     );
-    of("{{workflow.context.tone}}", expect![""]);
+    of(
+        "{{workflow.context.tone}}",
+        expect![[r#"
+        warning w.yaml 9:37 unresolved-name: nothing in this manifest defines `tone` (if the start input has `tone`, declare it in `input_schema`)
+    "#]],
+    );
     let prompt = telling.replace(
         "instruction: Work.",
         "instruction: Work., prompt_template: '{{instruction}} {{input}} {{last_error}}'",

@@ -137,10 +137,48 @@ fn what_certainly_is_empty_is_a_warning() {
 
 #[test]
 fn what_the_start_input_may_bring_is_not_reported() {
-    for text in
-        ["{{anything}}", "{{workflow.context.x}}", "{{blackboard.y.z}}", "{{input.q}}", "{{intent}}", "{{attachments}}"]
-    {
+    for text in ["{{#if anything}}x{{/if}}", "{{#if x}}{{x}}{{/if}}", "{{input.q}}", "{{intent}}", "{{attachments}}"] {
         about(text, expect![""]);
+    }
+    // A workflow that writes no key reads what it is started with.
+    check(
+        &[
+            (
+                "flow.yaml",
+                &ALL.replace("{ language: de }", "{}").replace("{ summary: x }", "{}").replace("TEXT", "{{anything}}"),
+            ),
+            ("a.yaml", AGENT),
+        ],
+        expect![[r#"
+            warning flow.yaml 12:35 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_that_nothing_writes_is_a_warning_without_a_schema() {
+    for (text, expected) in [
+        (
+            "{{anything}}",
+            expect![[r#"
+            warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `anything` (if the start input has `anything`, declare it in `input_schema`)
+        "#]],
+        ),
+        (
+            "{{workflow.context.tone}}",
+            expect![[r#"
+            warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `tone` (if the start input has `tone`, declare it in `input_schema`)
+        "#]],
+        ),
+        (
+            "{{blackboard.digest.title}}",
+            expect![[r#"
+            warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `digest` (if the start input has `digest`, declare it in `input_schema`)
+        "#]],
+        ),
+        ("{{#each items}}x{{/each}}", expect![""]),
+    ] {
+        about(text, expected);
     }
 }
 
@@ -236,6 +274,123 @@ spec:
 ",
         expect![[r#"
             warning 6:34 unknown-property: `output_schema` declares no `scor` (did you mean `score`?) {fix: "score"}
+            warning 6:45 unknown-property: `output_schema` declares no `more`
+        "#]],
+    );
+}
+
+#[test]
+fn the_output_has_the_types_of_its_schema() {
+    let with = |schema: &str, template: &str| {
+        format!(
+            "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: flow
+  output_schema: {{ type: object, properties: {{ v: {schema} }} }}
+  output_template: {{ v: {template} }}
+spec:
+  context: {{ n: 3, list: [a], text: b }}
+  states:
+    - {{ name: A, kind: System, command: date }}
+"
+        )
+    };
+    for (schema, template, expected) in [
+        (
+            "{ type: integer }",
+            "'Title {{A.output}}'",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be a number, not text around a placeholder [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: number }",
+            "high",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be a number, not this text [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: boolean }",
+            "'yes'",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be true or false, not this text [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: boolean }",
+            "'{{workflow.context.list}}'",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be true or false, not a list [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: string, enum: [a, b] }",
+            "c",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be one of `a`, `b` [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: string }",
+            "5",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be text, not a number [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: string }",
+            "[a]",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be text, not a list [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: array, items: { type: string } }",
+            "['x', 1]",
+            expect![[r#"
+            warning 6:31 wrong-type: `v` does not match `output_schema`: it must be text, not a number [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: array }",
+            "'{{workflow.context.n}}'",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be a list, not a number [5:48 declared here]
+        "#]],
+        ),
+        (
+            "{ type: object, required: [x], additionalProperties: false, properties: { x: {} } }",
+            "{ y: z }",
+            expect![[r#"
+            warning 6:25 wrong-type: `v` does not match `output_schema`: it needs `x` [5:48 declared here]
+            warning 6:27 wrong-type: `v` does not match `output_schema`: `y` is not declared [5:48 declared here]
+        "#]],
+        ),
+    ] {
+        check_one(&with(schema, template), expected);
+    }
+    for (schema, template) in [
+        ("{ type: integer }", "'{{A.exit_code}}'"),
+        ("{ type: number }", "'0.7'"),
+        ("{ type: number }", "'{{A.output.stdout}}'"),
+        ("{ type: boolean }", "'{{gte A.exit_code 1}}'"),
+        ("{ type: boolean }", "'{{#if A.output}}true{{else}}false{{/if}}'"),
+        ("{ type: array }", "'[{{A.exit_code}}]'"),
+        ("{ type: array }", "'{{json workflow.context.n}}'"),
+        ("{ type: string }", "'{{workflow.context.list}} and more'"),
+        ("{ type: [string, 'null'] }", "~"),
+        ("{}", "{ a: 1 }"),
+    ] {
+        check_one(&with(schema, template), expect![""]);
+    }
+    // An open schema may have others as well, if all that it declares are given.
+    check_one(
+        &with("{ type: string }", "x, w: '{{A.output}}'"),
+        expect![[r#"
+            info 6:28 unknown-property: `output_schema` declares no `w`
         "#]],
     );
 }

@@ -1,5 +1,6 @@
 //! From parser events to the tree, under limits. Goes on after everything but a limit.
 
+mod cut;
 mod scalar;
 
 use std::sync::Arc;

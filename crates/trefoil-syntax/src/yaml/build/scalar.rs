@@ -5,7 +5,7 @@ use granit_parser::{ScalarStyle, Tag};
 use super::super::map::ScalarMap;
 use super::super::schema;
 use super::super::tree::{Scalar, Style, Text};
-use super::{Built, CoreTag, Diagnostic, Span, TreeBuilder, leaf, locate, misfit, rules, shown};
+use super::{Built, CoreTag, Diagnostic, Span, TreeBuilder, cut, leaf, locate, misfit, rules, shown};
 
 impl TreeBuilder<'_> {
     /// Null at a place.
@@ -80,24 +80,24 @@ impl TreeBuilder<'_> {
             false => d.help("use straight quotes, `\"` or `'`"),
         });
     }
-    /// ` #` behind a plain value begins a comment, whatever was meant: `Ticket #{{id}}`.
+    /// ` #` after a plain value starts a comment, whatever was meant: `Ticket #{{id}}`.
     fn cut(&mut self, text: &Text) {
         let end = text.span.end as usize;
         let behind = self.text.as_bytes().get(end..).unwrap_or_default();
         let blanks = behind.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        let [b'#', next, ..] = behind.get(blanks..).unwrap_or_default() else { return };
-        // Comments begin with a blank; `#!` and `##` do as well.
-        if blanks == 0 || matches!(next, b' ' | b'\t' | b'\n' | b'\r' | b'#' | b'!') {
+        if blanks == 0 || behind.get(blanks) != Some(&b'#') {
             return;
         }
         let whole = Span::new(text.span.start, locate::line_end(self.text, end) as u32);
         let comment = Span::new(end as u32 + blanks as u32, whole.end);
-        if !self.raw(comment).contains("{{") || text.value.contains('\n') {
+        let of_text = schema::resolve(&text.value) == Scalar::Str;
+        if !cut::is_cut(&text.value, self.raw(comment).trim_end(), of_text) {
             return;
         }
         let message = "` #` starts a comment, so the value ends before it";
         let d = Diagnostic::warning(rules::CUT_BY_COMMENT, self.at(comment), message);
-        self.report(match super::in_quotes(self.raw(whole).trim_end()) {
+        let written = self.raw(whole).trim_end();
+        self.report(match super::in_quotes(written).filter(|_| !written.contains('\n')) {
             Some(quoted) => d.suggestion("put quotes around the whole value", self.at(whole), quoted),
             None => d.help("put quotes around the whole value"),
         });

@@ -1,0 +1,70 @@
+//! Whether a comment after a plain value was meant as the rest of the value: `prompt: Issue #4 is open`.
+//!
+//! Comments at the end of a line are common, so something has to show that the sentence continues. A comment with a space
+//! after its `#` needs more of that than one without.
+
+/// Words that come before a number: `issue #4`, `ticket # 17`.
+const NUMBERED: &[&str] = &[
+    "issue", "issues", "ticket", "tickets", "order", "orders", "case", "cases", "bug", "bugs", "item", "items",
+    "number", "room", "invoice", "pr", "rule", "step", "task", "case", "request", "customer", "account",
+];
+
+/// Words before a name with `#`: `the channel #general`.
+const NAMED: &[&str] =
+    &["hashtag", "hashtags", "tag", "tags", "channel", "channels", "color", "colour", "label", "topic"];
+
+/// Words that no sentence ends with.
+const OPEN: &[&str] = &[
+    "a", "an", "the", "and", "or", "of", "in", "on", "at", "to", "for", "with", "from", "by", "about", "as", "like",
+    "into", "than", "that", "is", "are", "use", "using", "see", "your", "our", "their", "its", "this", "these",
+    "called",
+];
+
+/// What people write as comments without a space.
+const MARKS: &[&str] = &["todo", "fixme", "xxx", "hack", "note", "nosec", "noqa", "pragma", "yaml", "prettier"];
+
+/// Whether a comment is the rest of the value before it. `of_text`: the value is not a number or the like.
+pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
+    let Some(rest) = comment.strip_prefix('#') else { return false };
+    // `#!` and `##` start comments as well.
+    let Some(first) = rest.chars().next().filter(|c| !matches!(c, '#' | '!')) else { return false };
+    let apart = first.is_whitespace();
+    if !apart && rest.contains("{{") {
+        return !value.contains('\n');
+    }
+    let rest = rest.trim_start();
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let Some(last) = words.last().filter(|_| of_text) else { return false };
+    let last = last.trim_start_matches(['(', '"', '\'', '`']).to_lowercase();
+    let is = |list: &[&str]| list.contains(&&*last);
+    if is(NUMBERED) && rest.starts_with(|c: char| c.is_ascii_digit() || c == '{') {
+        return true;
+    }
+    let prose = words.len() >= 3;
+    if prose && (is_closed_later(value, rest) || (is(OPEN) || last.ends_with(',')) && is_lower(rest)) {
+        return true;
+    }
+    if apart {
+        return false;
+    }
+    let word: String = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
+    if first.is_ascii_digit() {
+        return words.len() >= 2 || value.starts_with(char::is_uppercase);
+    }
+    let ended = value.ends_with(['.', '!', '?', ';', ')']);
+    let named = words.len() >= 2 && is(NAMED);
+    first.is_alphabetic() && !MARKS.contains(&&*word.to_lowercase()) && (named || prose && !ended)
+}
+
+/// Whether a text continues as in the middle of a sentence.
+fn is_lower(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit() || c == '{')
+}
+
+/// Whether the value opens a bracket or a quotation that only the comment closes.
+fn is_closed_later(value: &str, rest: &str) -> bool {
+    let open = |a: char, b: char| value.matches(a).count() > value.matches(b).count();
+    let closed = |a: char, b: char| rest.matches(b).count() > rest.matches(a).count();
+    let odd = |text: &str| text.matches('"').count() % 2 == 1;
+    open('(', ')') && closed('(', ')') || odd(value) && odd(rest)
+}
