@@ -3,16 +3,18 @@
 //! Steps that are skipped, first passes of loops, inner results of called pipelines, keys of shared state that only some states
 //! write.
 
-use trefoil_ir::Position;
-use trefoil_syntax::hash::HashSet;
+use trefoil_ir::{FlowId, Position, SlotId, StepId};
+use trefoil_syntax::hash::{HashMap, HashSet};
+use trefoil_syntax::{Diagnostic, Severity};
 
 use super::unordered_read::{here, result};
 use crate::rule::Context;
-use crate::semantic::{Defined, Why};
+use crate::semantic::{Defined, Model, Read, Why};
+use crate::words;
 
 /// Looks at every path that is written.
 pub(super) fn run(cx: &mut Context<'_>) {
-    let (model, results) = (cx.model, cx.model.results());
+    let (model, results, left) = (cx.model, cx.model.results(), cx.model.left());
     let mut told = HashSet::default();
     for read in model.reads() {
         let Defined::Sometimes(why) = &read.defined else { continue };
@@ -27,10 +29,28 @@ pub(super) fn run(cx: &mut Context<'_>) {
             Some((name, _)) => {
                 format!("`{path}` may have no value, because {name} may not have run before {}", here(model, read))
             }
-            None => format!("`{path}` has no value if {}", why.words()),
+            None => format!("`{path}` has no value if {}", because(model, &left, read, why)),
         };
         let d = cx.finding(read.at, message);
+        let d = if read.strict { Diagnostic { severity: Severity::Warning, ..d } } else { d };
         let missing = read.words.map(|words| words.missing(&path));
         cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
+    }
+}
+
+/// Why a path has no value, with the nodes that would have given it one.
+fn because(model: &Model<'_>, left: &HashMap<(FlowId, SlotId), StepId>, read: &Read<'_>, why: &Why) -> String {
+    let mut nodes: Vec<StepId> = Vec::new();
+    for node in read.source.slots().into_iter().filter_map(|slot| left.get(&(read.flow, slot))) {
+        if !nodes.contains(node) {
+            nodes.push(*node);
+        }
+    }
+    let names: Vec<String> = nodes.into_iter().map(|node| words::step(model.program, node)).collect();
+    match (why, names.as_slice()) {
+        (Why::NotRun, [one]) => format!("{one} has not completed"),
+        (Why::Failed, [one]) => format!("{one} has failed"),
+        (Why::NotRun | Why::Failed, [_, ..]) => format!("none of {} has completed", names.join(", ")),
+        _ => why.words(),
     }
 }

@@ -134,6 +134,15 @@ impl<'p> Model<'p> {
         let states = machines.flat_map(|(flow, machine)| machine.states.iter().map(move |s| (flow, s.step)));
         states.filter_map(|(flow, step)| Some(((flow, self.program.step(step)?.out?), step))).collect()
     }
+    /// Where the nodes of graphs leave their results, with the node's step.
+    pub fn left(&self) -> HashMap<(FlowId, SlotId), StepId> {
+        let graphs = self.steps().iter().filter_map(|(flow, id)| match &self.program.step(*id)?.kind {
+            StepKind::Graph(graph) => Some((*flow, graph)),
+            _ => None,
+        });
+        let nodes = graphs.flat_map(|(flow, graph)| graph.nodes.iter().map(move |n| (flow, n.step)));
+        nodes.filter_map(|(flow, step)| Some(((flow, self.program.step(step)?.out?), step))).collect()
+    }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
         let all = self.steps();

@@ -37,6 +37,8 @@ pub struct Read<'p> {
     pub lone: bool,
     /// What the value is for.
     pub position: Position,
+    /// What has no value fails the run here.
+    pub strict: bool,
     /// What the language that names it calls things; none: lowering reads by itself.
     pub words: Option<&'static Words>,
 }

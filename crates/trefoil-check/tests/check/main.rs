@@ -11,6 +11,7 @@ mod cost;
 mod duplicate_findings;
 mod flow;
 mod models;
+mod nodes;
 mod safety;
 mod sound_manifests;
 mod steps;

@@ -336,7 +336,7 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
     "#]]
     .assert_eq(&found(&[("flow.yaml", STATES)]));
     expect![[r#"
-        4 maybe-undefined `right.output` may not be there: `right` may not have run
+        4 maybe-undefined `right.output` has no value if `right` has not completed
         6 missing-key node `first` needs `writes`
         7 missing-key node `right` needs `writes`
         8 missing-key node `last` needs `writes`

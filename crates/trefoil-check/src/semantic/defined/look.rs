@@ -17,13 +17,14 @@ pub(super) struct Place {
     pub at: Location,
     pub position: Position,
     pub guarded: bool,
+    pub strict: bool,
     pub words: Option<&'static Words>,
 }
 
 impl Place {
     /// In a step.
     pub fn new(step: Option<StepId>, at: Location, position: Position) -> Self {
-        Self { step, at, position, guarded: false, words: None }
+        Self { step, at, position, guarded: false, strict: false, words: None }
     }
     /// The same, taken care of.
     pub fn guarded(self) -> Self {
@@ -78,7 +79,8 @@ impl<'p> Walk<'_, 'p> {
             let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
             let words = Some(text.template.words());
-            let place = Place { at: Location::new(text.origin.file, span), words, ..place };
+            let strict = text.template.is_strict();
+            let place = Place { at: Location::new(text.origin.file, span), strict, words, ..place };
             match self.answered(text, source, reference) {
                 Some(bit) if !state.must.has(bit) => {
                     let mut here = state.clone();
@@ -143,6 +145,7 @@ impl<'p> Walk<'_, 'p> {
             guarded: place.guarded || self.holds.iter().any(|cond| asks_for(cond, source)),
             lone,
             position: place.position,
+            strict: place.strict,
             words: place.words,
         };
         self.known.reads.push(read);

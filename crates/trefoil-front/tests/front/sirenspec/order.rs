@@ -116,57 +116,6 @@ fn cycles_of_templates() {
 }
 
 #[test]
-fn what_may_not_have_run() {
-    let branch = "nodes:\n  a: {agent: x, writes: working.a.text}\n  b: {agent: x, writes: working.note}\n  c: {agent: x, writes: working.note}\n  join: {agent: r, writes: output.x}\nedges:\n  - {from: a, to: b, when: \"working.a.text == 'b'\"}\n  - {from: a, to: c, when: \"working.a.text == 'c'\"}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
-    // On every way to `join`, one of them has written the note.
-    check_one(&workflow("{{ a.output }} {{ note }}", branch), expect![""]);
-    check_one(
-        &workflow("{{ b.output }} {{ c.output | default('none') }}", branch),
-        expect![[r#"
-            warning 2:80 maybe-undefined: `b.output` may not be there: `b` may not have run (write `{{ b.output | default('...') }}`)
-        "#]],
-    );
-    let third = branch.replace(
-        "  - {from: c, to: join}\n",
-        "  - {from: c, to: join}\n  - {from: a, to: join, when: \"working.a.text == 'd'\"}\n",
-    );
-    check_one(
-        &workflow("{{ note }}", &third),
-        expect![[r#"
-            warning 2:80 maybe-undefined: `note` may not be there: perhaps none of `b`, `c` has run (write `{{ note | default('...') }}`)
-        "#]],
-    );
-    // A seed is always there.
-    check_one(&workflow("{{ note }}", &format!("{third}state: {{working: {{note: none}}}}\n")), expect![""]);
-}
-
-#[test]
-fn skipped_and_replaced_nodes_may_have_no_result() {
-    let body = |policy: &str| {
-        format!(
-            "nodes:\n  main: {{agent: x, writes: working.draft, on_failure: {{{policy}}}}}\n  spare: {{agent: x, writes: working.draft}}\n  reader: {{agent: r, writes: output.x}}\n"
-        )
-    };
-    check_one(
-        &workflow("{{ main.output }}", &body("action: skip")),
-        expect![[r#"
-            warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)
-        "#]],
-    );
-    check_one(&workflow("{{ main.output }}", &body("action: use_default, default_output: d")), expect![""]);
-    let fallback = body("action: fallback, fallback_node: spare");
-    check_one(
-        &workflow("{{ main.output }} {{ spare.output }}", &fallback),
-        expect![[r#"
-        warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)
-        warning 2:98 maybe-undefined: `spare.output` may not be there: `spare` may not have run (write `{{ spare.output | default('...') }}`)
-    "#]],
-    );
-    // One of the two has written it.
-    check_one(&workflow("{{ draft }}", &fallback), expect![""]);
-}
-
-#[test]
 fn a_fallback_of_a_fallback_has_its_place_wherever_it_is_declared() {
     let one = "  one: {agent: x, writes: working.x, on_failure: {action: fallback, fallback_node: two}}\n";
     let two = "  two: {agent: x, writes: working.x, on_failure: {action: fallback, fallback_node: three}}\n";

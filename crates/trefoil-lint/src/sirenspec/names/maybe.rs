@@ -21,10 +21,6 @@ pub fn check(name: Name<'_, '_, '_>, root: Root, path: &[Arc<str>], there: &Ther
     }
     let producers = name.here().producers(there, path);
     if name.used.bound.last().is_some_and(|last| last.defined != Defined::Always) {
-        // Looked at last: it goes over all edges.
-        if !asked_before(name, &producers) {
-            perhaps(name, &why(name, &producers));
-        }
         return;
     }
     let Some((node, taken)) = there.node else { return };
@@ -57,15 +53,6 @@ pub fn agent(name: Name<'_, '_, '_>, path: &[Arc<str>]) {
         && name.reference().default.is_none()
     {
         perhaps(name, &format!("agent `{agent}` may have failed"));
-    }
-}
-
-fn why(name: Name<'_, '_, '_>, producers: &[usize]) -> String {
-    let id = |node: &usize| format!("`{}`", name.known().id(*node));
-    match producers {
-        [one] if name.subject.links.runs(*one) => format!("{} may have failed", id(one)),
-        [one] => format!("{} may not have run", id(one)),
-        all => format!("perhaps none of {} has run", all.iter().map(id).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -1,0 +1,82 @@
+//! Values that nodes leave for others, and that may be missing there.
+
+use expect_test::{Expect, expect};
+
+use crate::support::of_rule;
+
+#[track_caller]
+fn holds(text: &str, expected: Expect) {
+    of_rule("maybe-undefined", "sirenspec", &[("flow.yaml", text)], expected);
+}
+
+fn workflow(system: &str, body: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents: {{x: {{model: \"openai:m\", system: x}}, r: {{model: \"openai:m\", system: {system:?}}}}}\n{body}"
+    )
+}
+
+#[test]
+fn what_may_not_have_run() {
+    let branch = "nodes:\n  a: {agent: x, writes: working.a.text}\n  b: {agent: x, writes: working.note}\n  c: {agent: x, writes: working.note}\n  join: {agent: r, writes: output.x}\nedges:\n  - {from: a, to: b, when: \"working.a.text == 'b'\"}\n  - {from: a, to: c, when: \"working.a.text == 'c'\"}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
+    // On every way to `join`, one of them has written the note.
+    holds(&workflow("{{ a.output }} {{ note }}", branch), expect![""]);
+    holds(
+        &workflow("{{ b.output }} {{ c.output | default('none') }}", branch),
+        expect![[r#"
+            2:80 warning maybe-undefined: `b.output` has no value if `b` has not completed
+              | ... x}, r: {model: "openai:m", system: "{{ b.output }} {{ c.output | de
+              |                                            ^^^^^^^^
+              help: give it a default: `{{ b.output | default('...') }}`
+        "#]],
+    );
+    let third = branch.replace(
+        "  - {from: c, to: join}\n",
+        "  - {from: c, to: join}\n  - {from: a, to: join, when: \"working.a.text == 'd'\"}\n",
+    );
+    holds(
+        &workflow("{{ note }}", &third),
+        expect![[r#"
+            2:80 warning maybe-undefined: `note` has no value if none of `b`, `c` has completed
+              | ... x}, r: {model: "openai:m", system: "{{ note }}"}}
+              |                                            ^^^^
+              help: give it a default: `{{ note | default('...') }}`
+        "#]],
+    );
+    // A seed is always there.
+    holds(&workflow("{{ note }}", &format!("{third}state: {{working: {{note: none}}}}\n")), expect![""]);
+}
+
+#[test]
+fn skipped_and_replaced_nodes_may_have_no_result() {
+    let body = |policy: &str| {
+        format!(
+            "nodes:\n  main: {{agent: x, writes: working.draft, on_failure: {{{policy}}}}}\n  spare: {{agent: x, writes: working.draft}}\n  reader: {{agent: r, writes: output.x}}\n"
+        )
+    };
+    holds(
+        &workflow("{{ main.output }}", &body("action: skip")),
+        expect![[r#"
+        2:80 warning maybe-undefined: `main.output` has no value if `main` has failed
+          | ... x}, r: {model: "openai:m", system: "{{ main.output }}"}}
+          |                                            ^^^^^^^^^^^
+          help: give it a default: `{{ main.output | default('...') }}`
+    "#]],
+    );
+    holds(&workflow("{{ main.output }}", &body("action: use_default, default_output: d")), expect![""]);
+    let fallback = body("action: fallback, fallback_node: spare");
+    holds(
+        &workflow("{{ main.output }} {{ spare.output }}", &fallback),
+        expect![[r#"
+            2:80 warning maybe-undefined: `main.output` has no value if `main` has not completed
+              | ... x}, r: {model: "openai:m", system: "{{ main.output }} {{ spare.output
+              |                                            ^^^^^^^^^^^
+              help: give it a default: `{{ main.output | default('...') }}`
+            2:98 warning maybe-undefined: `spare.output` has no value if `spare` has not completed
+              | ...penai:m", system: "{{ main.output }} {{ spare.output }}"}}
+              |                                            ^^^^^^^^^^^^
+              help: give it a default: `{{ spare.output | default('...') }}`
+        "#]],
+    );
+    // One of the two has written it.
+    holds(&workflow("{{ draft }}", &fallback), expect![""]);
+}
