@@ -82,6 +82,21 @@ pub fn serves_its_own(provider: &str) -> bool {
     OWN.contains(&provider)
 }
 
+/// What a model's name has in it or at its end that no model's name has: a blank, or what ended the line elsewhere.
+pub fn stray(model: &str) -> Option<&'static str> {
+    match model {
+        _ if model.contains(char::is_whitespace) => Some("a blank in it"),
+        _ if model.ends_with([',', ';']) => Some("a comma or semicolon at its end"),
+        _ => None,
+    }
+}
+
+/// The name without that.
+pub fn without_stray(model: &str) -> String {
+    let bare: String = model.chars().filter(|c| !c.is_whitespace()).collect();
+    bare.trim_end_matches([',', ';']).to_owned()
+}
+
 /// Whether a name is one of those in examples that say what to write.
 pub fn stands_in(model: &str) -> bool {
     let lower = model.to_ascii_lowercase();

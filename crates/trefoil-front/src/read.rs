@@ -194,6 +194,7 @@ impl<'d> Reader<'d> {
                     others: &[],
                     elsewhere: &[],
                     around: &[],
+                    deciding: &[],
                     forms: (&[], &[]),
                 })
             }
@@ -345,6 +346,8 @@ pub struct Fields<'n, 'd> {
     elsewhere: &'static [(&'static str, &'static str)],
     /// Keys of the mapping around this one that may follow it.
     around: &'static [&'static str],
+    /// Keys that decide what runs, each with what happens without it.
+    deciding: &'static [(&'static str, &'static str)],
     /// Keys whose values are lists, and keys whose values are texts or numbers.
     forms: (&'static [&'static str], &'static [&'static str]),
 }
@@ -381,6 +384,11 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Keys that belong in other mappings of the format, each with the place where.
     pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
         self.elsewhere = places;
+    }
+    /// Keys that decide what runs, each with what happens without it: a slip in one of them is an error, not only a key that
+    /// has no effect.
+    pub fn deciding(&mut self, keys: &'static [(&'static str, &'static str)]) {
+        self.deciding = keys;
     }
     /// Keys that belong to the mapping around this one, and that a block of text at its end can have swallowed.
     pub fn around(&mut self, keys: &'static [&'static str]) {
@@ -523,12 +531,18 @@ impl<'n, 'd> Fields<'n, 'd> {
             if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
                 d = d.help(format!("it belongs {place}"));
             } else if let Some(meant) = meant {
-                let help = format!("did you mean `{}`?", meant.name);
-                d = match self.misfit(meant.name, &entry.value) {
-                    Some(form) => d.help(format!("{help} it takes {form}")),
-                    None if free(meant.name) => respelt(d.help(help), at, &entry.key, meant),
-                    None => d.help(help),
-                };
+                let misfit = self.misfit(meant.name, &entry.value);
+                let mut help = format!("did you mean `{}`?", meant.name);
+                if let Some(form) = misfit {
+                    help = format!("{help} it takes {form}");
+                }
+                if let Some((_, without)) = self.deciding.iter().find(|(name, _)| *name == meant.name && free(name)) {
+                    d.severity = Severity::Error;
+                    let comma = if misfit.is_some() { ";" } else { "" };
+                    help = format!("{help}{comma} without it {without}");
+                }
+                let renames = misfit.is_none() && free(meant.name);
+                d = if renames { respelt(d.help(help), at, &entry.key, meant) } else { d.help(help) };
             }
             self.reader.report(d);
         }

@@ -47,6 +47,9 @@ rules! {
     unenforceable_schema,
     empty_prompt,
     untrusted_tool_url,
+    same_question,
+    reads_nothing,
+    unencrypted_credential,
     portability,
 }
 
@@ -57,6 +60,7 @@ mod members;
 mod never_true;
 mod secret_in_prompt;
 mod shadowed_name;
+mod siblings;
 mod unordered_read;
 mod write_conflict;
 

@@ -214,10 +214,10 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
         "{ kind: System, command: \"make a\", trasitions: [{ condition: always, target: B }] }",
         dead,
         expect![[r#"
-            7:43 warning unknown-key: state `A` has no key `trasitions`
+            7:43 error unknown-key: state `A` has no key `trasitions`
               | A: { kind: System, command: "make a", trasitions: [{ condition: alwa
               |                                       ^^^^^^^^^^
-              help: did you mean `transitions`?
+              help: did you mean `transitions`? without it no other state runs after this one
               fix: write `transitions`: 7:43 "transitions"
             10:5 warning unreachable-state: no transition leads to `X`, so it never runs
               | X: { kind: System, co

@@ -13,6 +13,7 @@ mod flow;
 mod models;
 mod nodes;
 mod safety;
+mod siblings;
 mod sound_manifests;
 mod steps;
 mod support;

@@ -27,8 +27,6 @@ fn what_one_provider_takes_another_may_not() {
               help: use another value, or remove it to use the provider's default
         "#]],
     );
-    // Loading has spoken.
-    model("provider: anthropic, name: claude-sonnet-5, temperature: 2.4", expect![""]);
     model(
         "provider: openai, name: gpt-4o-mini, topK: 5",
         expect![[r#"

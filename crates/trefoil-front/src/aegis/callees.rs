@@ -27,11 +27,13 @@ pub struct Callee<'m> {
     pub intent: Option<Span>,
     /// It judges what others answer.
     pub judges: bool,
+    /// What it answers counts as a verdict.
+    pub verdict: bool,
 }
 
 impl<'m> Callee<'m> {
     fn judge(name: &'m Text) -> Self {
-        Self { unit: Unit::Agent, name, input: None, intent: None, judges: true }
+        Self { unit: Unit::Agent, name, input: None, intent: None, judges: true, verdict: true }
     }
 
     /// Those of a workflow whose names are no templates.
@@ -45,8 +47,8 @@ impl<'m> Callee<'m> {
                     .is_some_and(|t| t.literal().is_some())
             };
             let call = |unit, name: &'m Text, input: &'m Option<Text>, intent| {
-                let (input, judges) = (input.as_ref(), false);
-                literal(name).then_some(Self { unit, name, input, intent, judges })
+                let input = input.as_ref();
+                literal(name).then_some(Self { unit, name, input, intent, judges: false, verdict: false })
             };
             match &state.kind {
                 Some(StateKind::Agent(state)) => {
@@ -56,7 +58,8 @@ impl<'m> Callee<'m> {
                 }
                 Some(StateKind::Parallel(state)) => {
                     let branches = state.agents.iter();
-                    all.extend(branches.filter_map(|b| call(Unit::Agent, &b.agent, &b.input, None)));
+                    let calls = branches.filter_map(|b| call(Unit::Agent, &b.agent, &b.input, None));
+                    all.extend(calls.map(|call| Self { verdict: state.judges.is_empty(), ..call }));
                     all.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
                 }
                 Some(StateKind::Subworkflow(state)) => {

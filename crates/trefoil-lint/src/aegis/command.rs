@@ -10,6 +10,7 @@ use trefoil_front::aegis::manifest::states::system::{Action, FOREIGN, WHY_FOREIG
 use trefoil_front::aegis::names::Moment;
 use trefoil_front::aegis::shell::{Command, Script};
 use trefoil_front::mend::respelt;
+use trefoil_front::names::{Sort, Use};
 
 /// Words that examples of the original use as commands and that never were any.
 const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_success", "finalize_failure"];
@@ -38,6 +39,7 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
         } else if let Command::Script(script) = Command::read(&command.value) {
             found.extend(not_built_in(unit, command));
             unsafe_parts(unit, command, &script, found);
+            found.extend(program_from_data(unit, index, command, &script));
         }
     }
 }
@@ -80,11 +82,28 @@ fn unsafe_parts(unit: &Workflow<'_, '_>, command: &Text, script: &Script, found:
         let help = "the shell refuses the command; close it, or write `\\` before one that is meant as it is";
         found.push(d.help(help));
     }
-    if let Some(range) = &script.program_from_data {
-        let message = "which program runs is decided by data";
-        let d = Diagnostic::warning("command-from-data", place(range), message);
-        found.push(d.help("the value is taken as the name of one program, without arguments"));
-    }
+}
+
+/// A program that a value decides. Whoever starts the run must not.
+fn program_from_data(unit: &Workflow<'_, '_>, index: usize, command: &Text, script: &Script) -> Option<Diagnostic> {
+    let range = script.program_from_data.as_ref()?;
+    let at = unit.file.at(command.source(range.start as u32..range.end as u32));
+    let reads = unit.texts.uses().filter(|(moment, _)| *moment == Moment::Entering(index)).map(|(_, used)| used);
+    let mut here = reads.filter(|used| at.span.start <= used.at.span.start && used.at.span.end <= at.span.end);
+    let given = |used: &Use| {
+        let path: Vec<&str> = used.reference.path.iter().map(|s| &*s.name).collect();
+        matches!(*path, ["input", ..] | ["workflow", "task" | "input", ..])
+    };
+    let of_input = |used: &Use| used.bound.entries.iter().any(|entry| entry.sort == Sort::Input);
+    let of_caller = here.any(|used| given(used) || of_input(used));
+    Some(if of_caller {
+        let message = "the run's input decides which program runs";
+        let d = Diagnostic::error("command-from-data", at, message);
+        d.help("write the program's name here, and pass the value as an argument or in `env`")
+    } else {
+        let d = Diagnostic::warning("command-from-data", at, "which program runs is decided by data");
+        d.help("the value is taken as the name of one program, without arguments")
+    })
 }
 
 /// Keys of `update_blackboard` that templates cannot read.

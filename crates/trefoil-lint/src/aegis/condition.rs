@@ -3,6 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
+use super::judge::lists_all;
 use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::state::StateKind;
 use trefoil_front::aegis::manifest::transition::{Condition, Transition};
@@ -170,13 +171,6 @@ fn lacks(condition: &Condition, answer: &Answer) -> Option<(&'static str, Lack)>
         None => lists_all(&answer.schema).then_some(Lack::Undeclared),
     };
     looked_at.iter().find_map(|what| Some((*what, lack(what)?)))
-}
-
-/// Whether a schema of objects says with its `properties` alone what there is.
-fn lists_all(schema: &Value) -> bool {
-    let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
-    schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
-        && schema.get("properties").and_then(Value::as_object).is_some_and(|p| !p.is_empty())
 }
 
 fn lacking(unit: &Workflow<'_, '_>, transition: &Transition, answer: &Answer, what: &str, lack: Lack) -> Diagnostic {

@@ -11,6 +11,7 @@ mod feedback;
 mod given;
 mod handler;
 mod input;
+mod judge;
 mod key;
 mod limit;
 mod names;
@@ -95,12 +96,14 @@ fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> 
             let unit = Agent { file, document, agent, names, texts, project };
             OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
             callee::unknown(file, callees, directory, Some(&*agent.identity.name), &mut found);
+            judge::check(file, callees, directory, &mut found);
         }
         Content::Workflow { workflow, names, texts } => {
             let callees = &Callee::of_workflow(workflow, texts);
             let unit = Workflow { file, workflow, names, texts, callees, directory };
             OF_WORKFLOWS.iter().for_each(|find| find(&unit, &mut found));
             callee::unknown(file, callees, directory, None, &mut found);
+            judge::check(file, callees, directory, &mut found);
         }
     }
     found

@@ -179,6 +179,14 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
     if name.trim().is_empty() {
         return reader.error("missing-key", model.span, "`model` is blank");
     }
+    if let Some(stray) = providers::stray(name) {
+        let message = format!("`{name}` has {stray}, and no model's name has");
+        let d = Diagnostic::warning("bad-model", reader.at(model.span), message);
+        let bare = providers::without_stray(name);
+        let sure = !bare.is_empty() && !name.trim().contains(char::is_whitespace);
+        let help = format!("write `{bare}`");
+        return reader.report(if sure { d.suggestion(help, reader.at(model.content()), bare) } else { d });
+    }
     if let Some((provider, _)) = name.split_once([':', '/']) {
         reader.report_all(providers::not_called(provider, reader.at(model.source(0..provider.len() as u32))));
         let near = suggest::near(provider, providers::PROVIDERS).filter(|n| n.sure && n.name != provider);

@@ -90,6 +90,7 @@ pub enum ValidatorKindSpec {
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     let mut execution = Execution::default();
     fields.also_called(words::EXECUTION);
+    fields.deciding(&[("validation", "no answer is checked")]);
     fields.elsewhere(words::NOT_EXECUTION);
     if fields.word("mode", &[("one-shot", false), ("iterative", true)]) == Some(true) {
         execution.max_iterations = 10;

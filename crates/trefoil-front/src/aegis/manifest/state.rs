@@ -97,6 +97,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     let what = name.map_or_else(|| "a state".to_owned(), |n| format!("state `{}`", n.value));
     let mut fields = reader.fields(node, &what)?;
     fields.also_called(words::STATE);
+    fields.deciding(&[("transitions", "no other state runs after this one")]);
     fields.elsewhere(words::NOT_STATE);
     fields.forms(words::LISTS_OF_STATE, words::SCALARS_OF_STATE);
     let named = match name {

@@ -181,6 +181,7 @@ const OTHERWISE: &[(&[&str], &str)] = &[
 fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     let mut fields = reader.fields(node, "a transition")?;
     fields.also_called(words::TRANSITION);
+    fields.deciding(&[("condition", "the transition is always taken")]);
     if let Some(transition) = read_as_key(reader, &fields, node.span) {
         return Some(transition);
     }

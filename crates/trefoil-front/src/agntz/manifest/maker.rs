@@ -15,8 +15,13 @@ pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
         let d = warning(format!("`{model}` is no template here: the model is fixed"));
         return reader.report(d.help("write the model's name; a run can call another one with `--model`"));
     }
-    if model.trim().contains(char::is_whitespace) {
-        return reader.report(warning(format!("`{model}` has a blank in it, and no model's name has")));
+    if let Some(stray) = providers::stray(model) {
+        let d = warning(format!("`{model}` has {stray}, and no model's name has"));
+        let bare = providers::without_stray(model);
+        // Of several words nobody knows which one is the name.
+        let sure = !bare.is_empty() && !model.trim().contains(char::is_whitespace);
+        let message = format!("write `{bare}`");
+        return reader.report(if sure { d.suggestion(message, reader.at(name.content()), bare) } else { d });
     }
     let twice = model.strip_prefix(maker).and_then(|rest| rest.strip_prefix(['/', ':']));
     if let Some(rest) = twice.filter(|rest| !rest.is_empty() && providers::serves_its_own(maker)) {

@@ -106,7 +106,7 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     Some(model)
 }
 
-/// A finite number; outside the usual range is only a warning, because providers decide.
+/// A finite number. Outside the range that the widest provider accepts, every request is rejected.
 fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) -> Option<f64> {
     let entry = fields.take(key)?;
     let value = match entry.value.scalar() {
@@ -118,8 +118,8 @@ fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) ->
         }
     };
     if !(low..=high).contains(&value) {
-        let message = format!("`{key}` is usually from {low} to {high}, not {value}");
-        fields.reader.warning("out-of-range", entry.value.span, message);
+        let message = format!("`{key}` must be from {low} to {high}, not {value}: every provider rejects it");
+        fields.reader.error("out-of-range", entry.value.span, message);
     }
     Some(value)
 }

@@ -1,11 +1,12 @@
 //! `kind: llm`, read key by key.
 
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
 use super::llm::Llm;
 use super::{examples, extras, maker, model, texts, tools};
 use crate::agntz::schema;
-use crate::read::Fields;
+use crate::read::{Fields, Reader};
 
 /// Reads the keys of an llm agent.
 pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
@@ -17,7 +18,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         maker::answers(reader, name);
     }
     let instruction = fields.require_text("instruction").filter(|t| texts::not_empty(reader, t, "instruction"));
-    let prompt = fields.text("prompt").filter(|t| !t.value.is_empty());
+    let prompt = fields.text("prompt").filter(|t| !is_empty(reader, t));
     let output = fields.take("outputSchema").map(|e| schema::read(reader, e));
     let examples = fields.take("examples").map(|e| examples::read(reader, &e.value)).unwrap_or_default();
     let mut llm = Llm {
@@ -38,4 +39,14 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     extras::reply(fields);
     examples::check(reader, &llm.examples, llm.output.as_ref());
     llm
+}
+
+/// Whether a prompt is empty, which is the same as none.
+fn is_empty(reader: &Reader<'_>, prompt: &Text) -> bool {
+    let empty = prompt.value.is_empty();
+    if empty {
+        let d = Diagnostic::warning("no-effect", reader.at(prompt.span), "`prompt` has no effect: it is empty");
+        reader.report(d.help("write the prompt, or remove the key to send the input as it is"));
+    }
+    empty
 }

@@ -147,6 +147,7 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
     let mut fields = reader.fields(node, a_what)?;
     let reference = fields.take("ref");
     let inline = fields.take("agent");
+    fields.deciding(&[("when", "the step always runs")]);
     fields.also_called(if reference.or(inline).is_some() { OF_STEP } else { OF_CALL });
     let target = match (reference, inline) {
         (Some(first), Some(second)) => {

@@ -98,12 +98,14 @@ fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
     // Quotes of a word processor are told wherever they stand.
     let told = |c: char| odd(c) && !TYPOGRAPHIC.contains(&c);
-    if !text.value.contains(told) || text.value.contains("{{") {
+    let ended = trimmed.ends_with([',', ';']);
+    if !(ended || text.value.contains(told)) || text.value.contains("{{") {
         return;
     }
-    let message = format!("`{}` has a blank or a quote in it, and no model's name has", text.value);
+    let what = if ended { "a comma or semicolon at its end" } else { "a blank or a quote in it" };
+    let message = format!("`{}` has {what}, and no model's name has", text.value);
     let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
-    let bare = bare(trimmed);
+    let bare = bare(trimmed).trim_end_matches([',', ';']).to_owned();
     let whole = matches!(text.style, Style::Plain | Style::Single | Style::Double) && !text.value.is_empty();
     let place = reader.at(if text.style == Style::Plain { text.span } else { text.content() });
     reader.report(if whole { d.suggestion(format!("write `{bare}`"), place, bare) } else { d });

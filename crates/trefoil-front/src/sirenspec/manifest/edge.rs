@@ -26,6 +26,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Edge<'n>> {
 
 fn one<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<Edge<'n>> {
     let mut fields = reader.fields(item, "an edge")?;
+    fields.deciding(&[("when", "the edge is always taken")]);
     fields.also_called(&[("source", "from"), ("target", "to"), ("if", "when"), ("condition", "when")]);
     let from = end(&mut fields, "from", "from_node");
     let to = end(&mut fields, "to", "to_node");

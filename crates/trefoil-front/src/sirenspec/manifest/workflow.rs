@@ -59,6 +59,7 @@ pub struct Defaults<'n> {
 /// Reads a file's root; none when it is not a mapping.
 pub fn read<'n>(reader: &Reader<'_>, root: &'n yaml::Node) -> Option<Manifest<'n>> {
     let mut fields = reader.fields(root, "the workflow")?;
+    fields.deciding(&[("edges", "the nodes run in the order of the file")]);
     fields.also_called(&[("steps", "nodes"), ("tasks", "nodes"), ("transitions", "edges"), ("context", "state")]);
     version(&mut fields);
     let agents = agent::read(&mut fields);

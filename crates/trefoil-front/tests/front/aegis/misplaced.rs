@@ -35,7 +35,7 @@ fn blanks_and_misplaced_keys() {
             error 7:30 missing-key: `agent` is blank
             warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs in a Human state; what an agent is given is its `input`)
             error 7:61 missing-key: a transition needs `target`
-            warning 7:61 unknown-key: a transition has no key `when` (did you mean `condition`?) {maybe: "condition"}
+            error 7:61 unknown-key: a transition has no key `when` (did you mean `condition`? without it the transition is always taken) {maybe: "condition"}
             warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?) {maybe: "target"}
         "#]],
     );
@@ -61,7 +61,7 @@ fn a_key_is_renamed_only_to_one_that_takes_its_value() {
         expect![[r#"
             error 10:7 missing-key: an Agent state needs `agent`
             warning 11:7 unknown-key: state `A` has no key `agents` (did you mean `agent`? it takes one value, not a list)
-            warning 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? it takes a list)
+            error 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? without it no other state runs after this one it takes a list)
             warning 13:33 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
             warning 13:52 unknown-key: state `B` has no key `values` (did you mean `env`?) {maybe: "env"}
         "#]],
@@ -75,5 +75,34 @@ fn a_state_of_a_list_with_its_name_as_a_key() {
         expect![[r#"
             error 6:7 missing-key: a state in a list needs `name` {fix: write `- name: ASK`: 6:7 "name: ASK"}
         "#]],
+    );
+}
+
+/// A slip in a key that decides what runs changes the run; a slip in any other key only loses that key.
+#[test]
+fn a_slip_in_a_key_that_decides_what_runs_is_an_error() {
+    of_workflow(
+        "    A: { kind: System, command: echo, transition: [{ target: END }] }\n",
+        expect![[r#"
+        error 7:39 unknown-key: state `A` has no key `transition` (did you mean `transitions`? without it no other state runs after this one) {fix: "transitions"}
+    "#]],
+    );
+    of_workflow(
+        "    A: { kind: System, command: echo, transitions: [{ conditon: on_success, target: END }] }\n",
+        expect![[r#"
+            error 7:55 unknown-key: a transition has no key `conditon` (did you mean `condition`? without it the transition is always taken) {fix: "condition"}
+        "#]],
+    );
+    of_agent(
+        "  execution: { mode: iterative, validators: [{ type: exit_code, expected: 0 }] }\n",
+        expect![[r#"
+        error 7:33 unknown-key: execution has no key `validators` (did you mean `validation`? without it no answer is checked) {maybe: "validation"}
+    "#]],
+    );
+    of_agent(
+        "  execution: { mode: iterative, llm_timeout_secs: 30 }\n",
+        expect![[r#"
+        warning 7:33 unknown-key: execution has no key `llm_timeout_secs` (did you mean `llm_timeout_seconds`?) {maybe: "llm_timeout_seconds"}
+    "#]],
     );
 }

@@ -5,6 +5,7 @@ mod corpus;
 mod examples;
 mod foreign_words;
 mod inputs;
+mod judges;
 mod loops;
 mod misplaced;
 mod names;

@@ -162,12 +162,22 @@ fn a_block_around_shell_syntax_is_an_error() {
 }
 
 #[test]
-fn a_program_named_by_data_is_a_warning() {
+fn a_program_that_the_input_names_is_an_error() {
     check_one(
         &workflow("{{input.command}}"),
         expect![[r#"
-            warning 9:17 command-from-data: which program runs is decided by data (the value is taken as the name of one program, without arguments)
+            error 9:17 command-from-data: the run's input decides which program runs (write the program's name here, and pass the value as an argument or in `env`)
         "#]],
+    );
+}
+
+#[test]
+fn a_program_named_by_other_data_is_a_warning() {
+    check_one(
+        &workflow("{{blackboard.command}} now"),
+        expect![[r#"
+        warning 9:17 command-from-data: which program runs is decided by data (the value is taken as the name of one program, without arguments)
+    "#]],
     );
 }
 

@@ -16,7 +16,7 @@ fn a_key_of_another_system_is_told_its_name_and_not_changed_unasked() {
         (
             "    input: { q: \"{{q}}\" }\n    if: \"{{ok}}\"\n",
             expect![[r#"
-                warning 7:5 unknown-key: a step has no key `if` (did you mean `when`?) {maybe: "when"}
+                error 7:5 unknown-key: a step has no key `if` (did you mean `when`? without it the step always runs) {maybe: "when"}
             "#]],
         ),
         (

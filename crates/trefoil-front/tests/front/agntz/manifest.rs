@@ -101,8 +101,8 @@ model:
 "#,
         expect![[r#"
             warning 5:13 unknown-provider: `opneai` is not a provider that is known here (did you mean `openai`?) {fix: "openai"}
-            warning 7:16 out-of-range: `temperature` is usually from 0 to 2, not 3
-            warning 8:9 out-of-range: `topP` is usually from 0 to 1, not 1.5
+            error 7:16 out-of-range: `temperature` must be from 0 to 2, not 3: every provider rejects it
+            error 8:9 out-of-range: `topP` must be from 0 to 1, not 1.5: every provider rejects it
             error 9:9 wrong-type: `topK` must be a whole number, not 2.5
             error 10:14 out-of-range: `maxTokens` must be at least 1, not 0
             error 11:15 out-of-range: `maxRetries` must be at least 0, not -1

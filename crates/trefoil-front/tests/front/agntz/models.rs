@@ -199,3 +199,50 @@ fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
         "#]],
     );
 }
+
+#[test]
+fn what_ended_the_line_elsewhere_is_no_part_of_a_name() {
+    let model =
+        |name: &str| format!("id: a\nkind: llm\ninstruction: Hi.\nmodel:\n  provider: openai\n  name: {name}\n");
+    check_one(
+        &model("\"gpt-5.4 \""),
+        expect![[r#"
+        warning 6:9 bad-model: `gpt-5.4 ` has a blank in it, and no model's name has {maybe: 6:10 "gpt-5.4"}
+    "#]],
+    );
+    check_one(
+        &model("gpt-5.4,"),
+        expect![[r#"
+        warning 6:9 bad-model: `gpt-5.4,` has a comma or semicolon at its end, and no model's name has {maybe: "gpt-5.4"}
+    "#]],
+    );
+    check_one(&model("gpt-5.4-mini"), expect![""]);
+}
+
+#[test]
+fn what_every_provider_rejects_is_an_error() {
+    let model = |temperature: &str| {
+        format!(
+            "id: a\nkind: llm\ninstruction: Hi.\nmodel: {{ provider: openai, name: gpt-5.4, temperature: {temperature} }}\n"
+        )
+    };
+    check_one(
+        &model("7"),
+        expect![[r#"
+        error 4:56 out-of-range: `temperature` must be from 0 to 2, not 7: every provider rejects it
+    "#]],
+    );
+    check_one(&model("2"), expect![""]);
+}
+
+#[test]
+fn an_empty_prompt_is_none() {
+    let agent = |prompt: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{prompt}");
+    check_one(
+        &agent("prompt: \"\"\n"),
+        expect![[r#"
+        warning 5:9 no-effect: `prompt` has no effect: it is empty (write the prompt, or remove the key to send the input as it is)
+    "#]],
+    );
+    check_one(&agent(""), expect![""]);
+}

@@ -26,7 +26,7 @@ fn words_of_other_systems_for_keys() {
             error 5:6 missing-key: an edge needs `to`
             warning 5:6 unknown-key: an edge has no key `source` (did you mean `from`?) {maybe: "from"}
             warning 5:17 unknown-key: an edge has no key `target` (did you mean `to`?) {maybe: "to"}
-            warning 5:28 unknown-key: an edge has no key `condition` (did you mean `when`?) {maybe: "when"}
+            error 5:28 unknown-key: an edge has no key `condition` (did you mean `when`? without it the edge is always taken) {maybe: "when"}
         "#]],
     );
     // A single key that nobody knows, where a single one is missing.

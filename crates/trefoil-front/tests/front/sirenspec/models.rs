@@ -12,6 +12,12 @@ fn models_with_something_in_their_names() {
             warning 2:21 bad-model: `openai: gpt-4o` has a blank or a quote in it, and no model's name has {maybe: 2:22 "openai:gpt-4o"}
         "#]],
     );
+    check_one(
+        "version: \"0.1\"\nagents: {a: {model: \"openai:gpt-4o,\", system: x}}\nnodes: {n: {agent: a, writes: output.n}}\n",
+        expect![[r#"
+            warning 2:21 bad-model: `openai:gpt-4o,` has a comma or semicolon at its end, and no model's name has {maybe: 2:22 "openai:gpt-4o"}
+        "#]],
+    );
     let swarm = |model: &str| {
         format!(
             "version: \"0.1\"\nnodes: {{n: {{type: swrm, agents: [{{id: x, provider: ollama, model: \"{model}\", prompt: p}}]}}}}\n"

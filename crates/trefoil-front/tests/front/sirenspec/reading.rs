@@ -35,7 +35,7 @@ fn the_top_level() {
     check_one(
         "version: \"0.1\"\nnodes: {}\nedgs: []\n",
         expect![[r#"
-            warning 3:1 unknown-key: the workflow has no key `edgs` (did you mean `edges`?) {fix: "edges"}
+            error 3:1 unknown-key: the workflow has no key `edgs` (did you mean `edges`? without it the nodes run in the order of the file) {fix: "edges"}
         "#]],
     );
     check_one(

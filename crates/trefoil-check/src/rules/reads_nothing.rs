@@ -1,0 +1,50 @@
+//! One of several that run side by side that reads nothing, while all others do.
+
+use trefoil_syntax::Severity;
+use trefoil_syntax::yaml::{Kind, Mapping, Node};
+
+use super::siblings;
+use crate::rule::{Group, Rule, Run, TreeContext};
+
+pub(super) const RULE: Rule = Rule {
+    name: "reads-nothing",
+    group: Group::Flow,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("reads_nothing.md"),
+    run: Run::Tree(run),
+};
+
+/// Lists of what is asked side by side.
+const LISTS: &[&str] = &["branches", "agents"];
+
+/// Keys with which an entry says what it asks; without any of them it gets what its surroundings get.
+const ASKING: &[&str] = &["input", "input_template", "prompt"];
+
+fn run(cx: &mut TreeContext<'_>) {
+    let root = cx.root;
+    siblings::lists(root, LISTS, &mut |all| look(cx, all));
+}
+
+fn look(cx: &mut TreeContext<'_>, all: &[&Mapping]) {
+    let mut idle = all.iter().filter(|one| !one.entries.iter().any(|e| reads(&e.value)));
+    let (Some(one), None) = (idle.next(), idle.next()) else { return };
+    let Some(head) = siblings::head(one).filter(|_| asks(one)) else { return };
+    let d = cx.finding(head.span, "this reads nothing, while everything beside it reads a value");
+    cx.report(d.help("write a placeholder for the value that it is about"));
+}
+
+/// Whether an entry, or the agent that is written in it, says what it asks.
+fn asks(one: &Mapping) -> bool {
+    let agent = one.get("agent").and_then(|e| e.value.mapping());
+    let own = |m: &Mapping| ASKING.iter().any(|key| m.get(key).is_some());
+    own(one) || agent.is_some_and(|agent| agent.get("prompt").is_some())
+}
+
+fn reads(at: &Node) -> bool {
+    match &*at.kind {
+        Kind::Scalar(_, text) => text.value.contains("{{"),
+        Kind::Sequence(items) => items.iter().any(reads),
+        Kind::Mapping(mapping) => mapping.entries.iter().any(|e| reads(&e.value)),
+    }
+}

@@ -1,0 +1,110 @@
+//! Two that run side by side and ask the very same thing.
+
+use std::fmt::Write as _;
+
+use trefoil_syntax::hash::HashMap;
+use trefoil_syntax::yaml::{Kind, Mapping, Node};
+use trefoil_syntax::{Location, Severity};
+
+use crate::rule::{Group, Rule, Run, TreeContext};
+use super::siblings;
+
+pub(super) const RULE: Rule = Rule {
+    name: "same-question",
+    group: Group::Cost,
+    level: Some(Severity::Info),
+    strict: None,
+    page: include_str!("same_question.md"),
+    run: Run::Tree(run),
+};
+
+/// Lists of what asks side by side.
+const LISTS: &[&str] = &["branches", "agents", "judges", "judges_for_parallel"];
+
+/// Keys that change nothing about what is asked.
+const NAMES: &[&str] = &["id", "name", "description", "stateKey", "weight", "timeout_seconds", "timeout", "timeoutMs"];
+
+fn run(cx: &mut TreeContext<'_>) {
+    let root = cx.root;
+    siblings::lists(root, LISTS, &mut |all| compare(cx, all));
+}
+
+fn compare(cx: &mut TreeContext<'_>, all: &[&Mapping]) {
+    let questions: Vec<String> = all.iter().map(|one| asked(one)).collect();
+    let vote = questions.iter().all(|question| Some(question) == questions.first());
+    let mut first: HashMap<&str, &Mapping> = HashMap::default();
+    for (one, question) in all.iter().zip(&questions) {
+        let other = *first.entry(question).or_insert(one);
+        let (Some(here), Some(there)) = (siblings::head(one), siblings::head(other)) else { continue };
+        if here.span == there.span || !differ(own_name(one), own_name(other), vote) {
+            continue;
+        }
+        let d = cx.finding(here.span, "this asks exactly what another entry of the list asks");
+        let d = d.label(Location::new(cx.file, there.span), "the other one");
+        cx.report(d.help("ask something else, or remove one of them"));
+    }
+}
+
+/// Whether two that ask the same were meant to ask something else: their names say so, or, without names, the others of
+/// their list do.
+fn differ(one: Option<&str>, other: Option<&str>, vote: bool) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one != other,
+        _ => !vote,
+    }
+}
+
+/// What an entry is called, without a number or letter at its end: `judge_1` and `judge_2` are asked the same on purpose.
+fn own_name(one: &Mapping) -> Option<&str> {
+    let own = |m: &'_ Mapping, key: &str| m.get(key).and_then(|e| e.value.string()).is_some();
+    let agent = one.get("agent").and_then(|e| e.value.mapping());
+    let (of, key) = ["id", "name", "stateKey"].iter().find_map(|key| {
+        let of = [Some(one), agent].into_iter().flatten().find(|m| own(m, key))?;
+        Some((of, *key))
+    })?;
+    let name = &*of.get(key)?.value.string()?.value;
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let letter = |rest: &str| rest.len() == 1;
+    let bare = match bare.rsplit_once(['_', '-', ' ']) {
+        Some((rest, last)) if last.is_empty() || letter(last) => rest,
+        _ => bare,
+    };
+    Some(bare)
+}
+
+/// What an entry asks, as one text; entries that ask the same have the same.
+fn asked(one: &Mapping) -> String {
+    let mut out = String::new();
+    mapping(one, true, &mut out);
+    out
+}
+
+fn mapping(all: &Mapping, names: bool, out: &mut String) {
+    let mut entries: Vec<_> = all.entries.iter().filter(|e| !(names && NAMES.contains(&&*e.key.value))).collect();
+    entries.sort_by(|a, b| a.key.value.cmp(&b.key.value));
+    out.push('{');
+    for entry in entries {
+        let _ = write!(out, "{}:", entry.key.value);
+        // The names of an agent that is written where it is called are its own.
+        match &*entry.value.kind {
+            Kind::Mapping(agent) if names && &*entry.key.value == "agent" => mapping(agent, true, out),
+            _ => node(&entry.value, out),
+        }
+        out.push(',');
+    }
+    out.push('}');
+}
+
+fn node(at: &Node, out: &mut String) {
+    match &*at.kind {
+        Kind::Scalar(scalar, text) => {
+            let _ = write!(out, "{scalar:?} {} {}", text.value.len(), text.value);
+        }
+        Kind::Sequence(items) => {
+            out.push('[');
+            items.iter().for_each(|item| node(item, out));
+            out.push(']');
+        }
+        Kind::Mapping(inner) => mapping(inner, false, out),
+    }
+}

@@ -1,0 +1,66 @@
+//! A credential that is sent over an address without TLS.
+
+use trefoil_syntax::Severity;
+use trefoil_syntax::yaml::{Kind, Mapping, Node};
+
+use crate::rule::{Group, Rule, Run, TreeContext};
+
+pub(super) const RULE: Rule = Rule {
+    name: "unencrypted-credential",
+    group: Group::Safety,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("unencrypted_credential.md"),
+    run: Run::Tree(run),
+};
+
+fn run(cx: &mut TreeContext<'_>) {
+    let root = cx.root;
+    node(cx, root);
+}
+
+fn node(cx: &mut TreeContext<'_>, at: &Node) {
+    match &*at.kind {
+        Kind::Scalar(..) => {}
+        Kind::Sequence(items) => items.iter().for_each(|item| node(cx, item)),
+        Kind::Mapping(mapping) => {
+            request(cx, mapping);
+            mapping.entries.iter().for_each(|e| node(cx, &e.value));
+        }
+    }
+}
+
+/// A mapping with an address, and a header or key beside it that says who asks.
+fn request(cx: &mut TreeContext<'_>, mapping: &Mapping) {
+    let Some(url) = mapping.get("url").and_then(|e| e.value.string()) else { return };
+    let Some(host) = url.value.strip_prefix("http://").map(host).filter(|host| is_public(host)) else { return };
+    let headers = mapping.get("headers").and_then(|e| e.value.mapping());
+    let header = headers.and_then(|all| all.entries.iter().find(|e| is_credential(&e.key.value)));
+    let Some(credential) = header.or_else(|| mapping.get("auth")) else { return };
+    let message = format!("`{}` is sent to `{host}` unencrypted", credential.key.value);
+    let d = cx.finding(url.content(), message);
+    let d = d.label(trefoil_syntax::Location::new(cx.file, credential.key.span), "this is sent");
+    cx.report(d.help("write `https://`"));
+}
+
+/// The host of an address without its scheme.
+fn host(rest: &str) -> &str {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    host.split(':').next().unwrap_or_default()
+}
+
+/// Whether a host is on the internet as far as its name tells: what is written in a placeholder, a name without a dot and an
+/// address of a private network may all be next door.
+fn is_public(host: &str) -> bool {
+    let private = ["127.", "10.", "192.168.", "169.254.", "0."].iter().any(|start| host.starts_with(start))
+        || host.strip_prefix("172.").and_then(|r| r.split('.').next()?.parse::<u8>().ok()).is_some_and(|n| (16..32).contains(&n));
+    let local = [".local", ".localhost", ".internal", ".lan", ".test", ".svc"].iter().any(|end| host.ends_with(end));
+    host.contains('.') && !host.contains(['{', '}', '[', '$']) && !private && !local
+}
+
+/// Headers that say who asks.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(&*name, "authorization" | "proxy-authorization" | "cookie") || ["api-key", "apikey", "token", "secret"].iter().any(|w| name.contains(w))
+}

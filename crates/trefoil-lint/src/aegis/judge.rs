@@ -1,0 +1,71 @@
+//! Judges that cannot judge: their prompt never shows them the text, or their answer has no score.
+
+use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::Value;
+
+use super::unit::Found;
+use trefoil_front::aegis::callees::Callee;
+use trefoil_front::aegis::directory::Directory;
+use trefoil_front::aegis::manifest::{Unit, answer_schema};
+use trefoil_front::read::to_value;
+use trefoil_front::types::is_closed;
+use trefoil_front::{Document, Source};
+use trefoil_syntax::yaml::{Node, Text};
+
+/// Names through which a prompt shows what the agent is called with; the last ones show everything.
+const SHOWING: &[&str] = &["input", "intent", "attachments", "this", "@root", "{{."];
+
+/// What keeps the judges among those that are called from judging.
+pub fn check(file: Source<'_>, callees: &[Callee<'_>], directory: &Directory<'_>, found: &mut Found) {
+    let mut said: Vec<&str> = Vec::new();
+    for Callee { name, .. } in callees.iter().filter(|callee| callee.verdict) {
+        if said.contains(&&*name.value) {
+            continue;
+        }
+        said.push(&name.value);
+        let Some(document) = directory.document(Unit::Agent, &name.value) else { continue };
+        let at = file.at(name.span);
+        found.extend(blind(document, name, at));
+        found.extend(without_score(document, name, at));
+    }
+}
+
+/// A prompt that shows nothing of what is to be judged.
+fn blind(document: &Document, name: &Text, at: Location) -> Option<Diagnostic> {
+    // The default prompt shows the input.
+    let prompt = prompt(&document.root)?;
+    if SHOWING.iter().any(|word| prompt.value.contains(word)) {
+        return None;
+    }
+    let message = format!("`{}` never sees what it judges: its prompt does not read `input`", name.value);
+    let d = Diagnostic::warning("no-effect", at, message);
+    let d = d.label(Location::new(document.file, prompt.span), "its prompt");
+    Some(d.help("write `{{input}}` where the model is to read it"))
+}
+
+/// The text of `prompt_template`.
+fn prompt(root: &Node) -> Option<&Text> {
+    let task = &root.mapping()?.get("spec")?.value.mapping()?.get("task")?.value;
+    task.mapping()?.get("prompt_template")?.value.string()
+}
+
+/// An answer whose schema declares no score: it is no verdict.
+fn without_score(document: &Document, name: &Text, at: Location) -> Option<Diagnostic> {
+    let node = answer_schema(&document.root)?;
+    let schema = to_value(node);
+    let properties = schema.get("properties").and_then(Value::as_object)?;
+    if properties.contains_key("score") || !(is_closed(&schema, "score") || lists_all(&schema)) {
+        return None;
+    }
+    let message = format!("`{}` answers without a `score`, so its answer is not a verdict", name.value);
+    let d = Diagnostic::warning("unknown-property", at, message);
+    let d = d.label(Location::new(document.file, node.span), "its answer is declared here");
+    Some(d.help("declare a `score` from 0 to 1 in the schema of its answer"))
+}
+
+/// Whether a schema of objects says with its `properties` alone what there is.
+pub fn lists_all(schema: &Value) -> bool {
+    let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
+    schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
+        && schema.get("properties").and_then(Value::as_object).is_some_and(|p| !p.is_empty())
+}
