@@ -21,13 +21,18 @@ fn swarm(agents: &[(&str, &str)]) -> String {
 fn two_names_and_one_question() {
     let asks = "Mood of {{ inputs.message }}?";
     let copied = swarm(&[("mood", asks), ("risk", asks)]);
-    of_rule("same-question", "sirenspec", &[("f.yaml", &copied)], expect![[r#"
+    of_rule(
+        "same-question",
+        "sirenspec",
+        &[("f.yaml", &copied)],
+        expect![[r#"
         7:11 info same-question: this asks exactly what another entry of the list asks
           | - { id: risk, provider: op
           |     ^^
           at 6:11: the other one
           help: ask something else, or remove one of them
-    "#]]);
+    "#]],
+    );
     // Numbered ones are a vote.
     let vote = swarm(&[("mood_1", asks), ("mood_2", asks), ("mood_3", asks)]);
     of_rule("same-question", "sirenspec", &[("f.yaml", &vote)], expect![""]);
@@ -38,12 +43,17 @@ fn two_names_and_one_question() {
 #[test]
 fn one_that_reads_nothing_beside_others() {
     let idle = swarm(&[("mood", "Mood of {{ inputs.message }}?"), ("risk", "Name the risk.")]);
-    of_rule("reads-nothing", "sirenspec", &[("f.yaml", &idle)], expect![[r#"
+    of_rule(
+        "reads-nothing",
+        "sirenspec",
+        &[("f.yaml", &idle)],
+        expect![[r#"
         7:11 info reads-nothing: this reads nothing, while everything beside it reads a value
           | - { id: risk, provider: op
           |     ^^
           help: write a placeholder for the value that it is about
-    "#]]);
+    "#]],
+    );
     // Where two read nothing, that is how it is meant.
     let two = swarm(&[("mood", "Mood of {{ inputs.message }}?"), ("coin", "Heads or tails?"), ("die", "Roll a die.")]);
     of_rule("reads-nothing", "sirenspec", &[("f.yaml", &two)], expect![""]);
@@ -60,13 +70,17 @@ fn tokens_go_over_tls() {
     let of = |url: &str, header: &str, expected| {
         of_rule("unencrypted-credential", "agntz", &[("t.yaml", &tool(url, header))], expected);
     };
-    of("http://api.example.com", token, expect![[r#"
+    of(
+        "http://api.example.com",
+        token,
+        expect![[r#"
         7:9 warning unencrypted-credential: `Authorization` is sent to `api.example.com` unencrypted
           | url: "http://api.example.com/find?q={{q}}"
           |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
           at 8:14: this is sent
           help: write `https://`
-    "#]]);
+    "#]],
+    );
     of("https://api.example.com", token, expect![""]);
     of("http://api.example.com", "Accept: text/plain", expect![""]);
     of("http://localhost:8000", token, expect![""]);

@@ -61,7 +61,7 @@ fn a_key_is_renamed_only_to_one_that_takes_its_value() {
         expect![[r#"
             error 10:7 missing-key: an Agent state needs `agent`
             warning 11:7 unknown-key: state `A` has no key `agents` (did you mean `agent`? it takes one value, not a list)
-            error 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? without it no other state runs after this one it takes a list)
+            error 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? it takes a list; without it no other state runs after this one)
             warning 13:33 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
             warning 13:52 unknown-key: state `B` has no key `values` (did you mean `env`?) {maybe: "env"}
         "#]],
