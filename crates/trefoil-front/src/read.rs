@@ -236,7 +236,8 @@ impl<'d> Reader<'d> {
                 None
             }
             _ => {
-                let meant = unquoted(node, |text| text.parse::<i64>().is_ok_and(|n| range.contains(&n)));
+                let fits = |text: &str| text.parse::<i64>().is_ok_and(|n| range.contains(&n));
+                let meant = unquoted(node, fits).or_else(|| plain_number(node, what).filter(|text| fits(text)));
                 self.report(self.mistyped(node, what, "a whole number", meant));
                 None
             }
@@ -249,7 +250,8 @@ impl<'d> Reader<'d> {
             Some((Scalar::UInt(i), _)) => i as f64,
             Some((Scalar::Float(f), _)) => f,
             _ => {
-                let meant = unquoted(node, |text| text.parse::<f64>().is_ok_and(|n| range.contains(&n)));
+                let fits = |text: &str| text.parse::<f64>().is_ok_and(|n| range.contains(&n));
+                let meant = unquoted(node, fits).or_else(|| plain_number(node, what).filter(|text| fits(text)));
                 self.report(self.mistyped(node, what, "a number", meant));
                 return None;
             }
@@ -606,6 +608,37 @@ fn unquoted(node: &Node, fits: impl FnOnce(&str) -> bool) -> Option<String> {
     // only digits as YAML writes them
     let plain = text.value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     (quotes && plain && fits(&text.value)).then(|| text.value.to_string())
+}
+
+/// The number that a text is in another notation: `4_096`, `0,7`, `30s` where `key` names its unit.
+fn plain_number(node: &Node, key: &str) -> Option<String> {
+    let text = node.string()?.value.trim();
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if text.contains('_') && text.split('_').skip(1).all(|group| group.len() == 3) && text.split('_').all(digits) {
+        return Some(text.replace('_', ""));
+    }
+    if let Some((whole, part)) = text.split_once(',') {
+        // Three digits may be thousands.
+        return (digits(whole) && digits(part) && part.len() != 3).then(|| format!("{whole}.{part}"));
+    }
+    let at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(at)?;
+    let of_unit = |unit: &str| match unit {
+        "ms" => Some(1),
+        "s" => Some(1_000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let ms = number.parse::<u64>().ok()?.checked_mul(of_unit(unit.trim())?)?;
+    let per = if key.ends_with("Ms") || key.ends_with("_ms") {
+        1
+    } else if key.ends_with("_seconds") {
+        1_000
+    } else {
+        return None;
+    };
+    (ms % per == 0).then(|| (ms / per).to_string())
 }
 
 /// A node as plain data (schemas, contexts, defaults, tool arguments).

@@ -19,7 +19,7 @@ fn is_key(block: &Block, Line { at, key, outer, follows }: &Line) -> bool {
         return false;
     }
     let of_step = || *outer && *key == "input" && of_input(rest.trim(), next);
-    like_yaml(key, rest, next) || at_the_end(key, rest, next, text) || of_step()
+    like_yaml(key, rest, next) || at_the_end(key, rest, next, text) || is_last(key, rest, before, next) || of_step()
 }
 
 fn finding(block: &Block, Line { at, key, outer, .. }: &Line) -> Diagnostic {
@@ -42,6 +42,9 @@ fn like_yaml(key: &str, rest: &str, next: &str) -> bool {
     let compound = key.contains(|c: char| c.is_ascii_uppercase() || c == '_');
     let begins = ["\"{{", "'{{", "{ "].iter().any(|b| value.starts_with(b)) || matches!(value, "|" | "|-" | ">" | ">-");
     let list = value.is_empty() && next.trim_start().starts_with("- ") && next.contains("input:");
+    if key == "transitions" && value.is_empty() && next.trim_start().starts_with("- ") {
+        return ["condition:", "target:"].iter().any(|word| next.contains(word));
+    }
     let data = |v: &str| v.is_empty() || v.starts_with(['"', '\'', '{', '[']) || v.parse::<f64>().is_ok();
     !EVERYDAY.contains(&key) && (begins || compound && data(value) || key == "examples" && list)
 }
@@ -77,6 +80,26 @@ fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
         && next.trim().is_empty()
         && block.trim_end().contains('\n')
         && block.lines().filter(label).count() == 1
+}
+
+/// Whether a line at the end of a text is a setting: `timeout: 30s`, `kind: llm`, `writes: output.answer`. Sentences do not have
+/// such values, and lists of words with values have more lines like it.
+fn is_last(key: &str, rest: &str, before: &str, next: &str) -> bool {
+    const WORDS: &[&str] =
+        &["kind", "type", "writes", "agent", "agent_id", "on_failure", "on_timeout", "stateKey", "model"];
+    let value = rest.trim();
+    let digits = value.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = value.parse::<f64>().is_ok() || digits.len() < value.len() && matches!(digits, "ms" | "s" | "m" | "h");
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
+    let word = WORDS.contains(&key) && !value.ends_with('.') && value.chars().all(plain);
+    let setting = !value.is_empty() && rest.starts_with(' ') && (number || word || matches!(value, "true" | "false"));
+    let label = |line: &str| {
+        let word = line.trim().split_once(':').map_or("", |(word, _)| word.trim_start_matches(['-', '*', ' ']));
+        word.starts_with(char::is_lowercase) && word.split(' ').count() <= 2
+    };
+    // Other keys that went with it come after it.
+    let yaml = |line: &str| line.trim().is_empty() || line.starts_with([' ', '-']) || label(line);
+    setting && !before.trim().is_empty() && !before.lines().any(label) && next.lines().all(yaml)
 }
 
 /// Whether what follows `input:` is a step's input: `{ text: "{{draft}}" }`, on one line or on lines of its own.

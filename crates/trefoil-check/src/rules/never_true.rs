@@ -58,6 +58,53 @@ pub(super) fn run(cx: &mut Context<'_>) {
         };
         cx.report(cx.finding(cond.origin, format!("this condition {verdict}: {why}")).help(help));
     }
+    parts(cx, &told);
+}
+
+/// Parts of a condition that never hold beside an alternative, or always hold beside something else that has to. The condition
+/// as a whole can still go both ways.
+fn parts(cx: &mut Context<'_>, told: &[Location]) {
+    let model = cx.model;
+    let steps = model.reachable().iter().filter_map(|&(_, id)| model.program.step(id));
+    let own = steps.flat_map(|step| match &step.kind {
+        StepKind::Loop(each) => step.when.iter().chain(Some(&each.until)).collect::<Vec<_>>(),
+        _ => step.when.iter().collect(),
+    });
+    let mut seen: Vec<Location> = Vec::new();
+    for cond in own.chain(taken(model)).chain(edges(model)).collect::<Vec<_>>() {
+        let at = cond.origin;
+        let told = told.iter().any(|t| t.file == at.file && overlap(t.span, at.span));
+        if told || seen.contains(&at) || cond.condition.is_constant() || truth(cond) != Truth::Sometimes {
+            continue;
+        }
+        seen.push(at);
+        let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression()) else { continue };
+        let words = cond.condition.words();
+        let (message, other) = match verdict {
+            Truth::Never => {
+                let which = format!("alternative {which} of {of}");
+                (format!("{which} in this condition can never be true: its parts exclude each other"), words.or)
+            }
+            _ => ("a part of this condition is always true, so it has no effect".to_owned(), words.and),
+        };
+        cx.report(cx.finding(cond.origin, message).help(format!("join its parts with `{other}`, or remove it")));
+    }
+}
+
+/// The first part that is settled, counted from 1, and how many parts there are.
+fn settled_part(cond: &Cond, expression: &Expression) -> Option<(Truth, usize, usize)> {
+    let (all, settled) = match expression {
+        Expression::Or(all) => (all, Truth::Never),
+        Expression::And(all) => (all, Truth::Always),
+        Expression::Not(inner) => return settled_part(cond, inner),
+        _ => return None,
+    };
+    let alone = |part: &Expression| Cond { condition: cond.condition.with(part.clone()), ..cond.clone() };
+    let mut joined = all.iter().enumerate().filter(|(_, part)| is_joined(part));
+    joined.find_map(|(at, part)| match truth(&alone(part)) == settled {
+        true => Some((settled, at + 1, all.len())),
+        false => settled_part(cond, part),
+    })
 }
 
 /// The conditions of edges that are made of several parts, and run.

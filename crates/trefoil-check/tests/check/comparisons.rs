@@ -205,6 +205,35 @@ fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
               help: to exclude several values, join the comparisons with `and`
         "#]],
     );
+    edge(
+        &format!("{text} == 'c' or {text} == 'a' and {text} == 'b'"),
+        expect![[r#"
+            7:29 warning never-true: alternative 2 of 2 in this condition can never be true: its parts exclude each other
+              | - { from: s, to: x, when: "working.s_text.long == 'c' or working.s_text.long == 'a' and working.s_text.long == 'b'" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: join its parts with `or`, or remove it
+        "#]],
+    );
+    edge(
+        &format!("len({text}) > 9 or float({text}) > 5 and float({text}) < 3"),
+        expect![[r#"
+            7:29 warning never-true: alternative 2 of 2 in this condition can never be true: its parts exclude each other
+              | - { from: s, to: x, when: "len(working.s_text.long) > 9 or float(working.s_text.long) > 5 and float(working.s_text.long) < 3" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: join its parts with `or`, or remove it
+        "#]],
+    );
+    edge(
+        &format!("{text} == 'c' or len({text}) > 2 and ({text} != 'a' or {text} != 'b')"),
+        expect![[r#"
+            7:29 warning never-true: a part of this condition is always true, so it has no effect
+              | - { from: s, to: x, when: "working.s_text.long == 'c' or len(working.s_text.long) > 2 and (working.s_text.long != 'a' or working.s_text.long != 'b')" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: join its parts with `and`, or remove it
+        "#]],
+    );
+    edge(&format!("{text} == 'c' or float({text}) > 3 and float({text}) < 5"), expect![""]);
+    edge(&format!("{text} == 'a' or {text} != 'a' and len({text}) > 3"), expect![""]);
     edge(&format!("{text} == 'a' or {text} == 'b'"), expect![""]);
     edge(&format!("{text} != 'a' and len({text}) > 3"), expect![""]);
     edge(

@@ -112,6 +112,7 @@ fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) ->
     let value = match entry.value.scalar() {
         Some((Scalar::Int(i), _)) => i as f64,
         Some((Scalar::Float(f), _)) if f.is_finite() => f,
+        Some((Scalar::Str, _)) => fields.reader.number(&entry.value, key, f64::MIN..=f64::MAX)?,
         _ => {
             fields.reader.wrong_type(&entry.value, key, "a number");
             return None;

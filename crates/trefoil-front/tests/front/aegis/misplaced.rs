@@ -1,8 +1,8 @@
 //! Keys and kinds that contradict what stands around them.
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 
-use super::support::{agent, check_one, of_agent, of_workflow, with_goal, workflow};
+use super::support::{END, agent, check_one, findings, of_agent, of_workflow, with_goal, workflow};
 
 #[test]
 fn a_kind_that_contradicts_the_rest_is_told_where_it_stands() {
@@ -105,4 +105,41 @@ fn a_slip_in_a_key_that_decides_what_runs_is_an_error() {
         warning 7:33 unknown-key: execution has no key `llm_timeout_secs` (did you mean `llm_timeout_seconds`?) {maybe: "llm_timeout_seconds"}
     "#]],
     );
+}
+
+#[test]
+fn a_key_at_the_end_of_a_text_is_part_of_the_text() {
+    let state = |lines: &str| {
+        workflow(&format!(
+            "    A:\n      kind: Agent\n      agent: a\n      input: |\n        Write about it.\n{lines}{END}"
+        ))
+    };
+    let found = |lines: &str, expected: Expect| {
+        let all = findings(&[("w.yaml", &state(lines))]);
+        let ours: Vec<&str> = all.lines().filter(|line| line.contains("swallowed-key")).collect();
+        crate::support::bless(&ours.iter().map(|line| format!("{line}\n")).collect::<String>(), &expected);
+    };
+    found(
+        "        timeout: 30s\n",
+        expect![[r#"
+        warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `timeout:` with `input:` to make it a key) [10:7 the block begins here]
+    "#]],
+    );
+    found(
+        "        transitions:\n          - condition: always\n            target: END\n",
+        expect![[r#"
+        warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `transitions:` with `input:` to make it a key) [10:7 the block begins here]
+    "#]],
+    );
+    found(
+        "        timeout: 30s\n        transitions:\n          - target: END\n",
+        expect![[r#"
+        warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `timeout:` with `input:` to make it a key) [10:7 the block begins here]
+        warning 13:9 swallowed-key: this line is part of the text of `input`, not a key (align `transitions:` with `input:` to make it a key) [10:7 the block begins here]
+    "#]],
+    );
+    found("        timeout: as long as it takes\n", expect![""]);
+    found("        timeout: 30s\n        Keep to it.\n", expect![""]);
+    found("        topic: bread\n        timeout: 30\n", expect![""]);
+    found("        transitions:\n        - from the kitchen to the shop\n", expect![""]);
 }

@@ -368,3 +368,68 @@ spawnable:
         "#]],
     );
 }
+
+#[test]
+fn numbers_in_another_notation_are_fixed() {
+    let agent = |key: &str, value: &str| {
+        format!(
+            "id: a\nkind: llm\nmodel:\n  provider: openai\n  name: gpt-5.4\n  maxTokens: {}\n  temperature: {}\ntimeoutMs: {}\ninstruction: x\nprompt: y\n",
+            if key == "maxTokens" { value } else { "900" },
+            if key == "temperature" { value } else { "1" },
+            if key == "timeoutMs" { value } else { "60000" }
+        )
+    };
+    for (key, value, expected) in [
+        (
+            "maxTokens",
+            "4_096",
+            expect![[r#"
+                error 6:14 wrong-type: `maxTokens` must be a whole number, not text {fix: "4096"}
+            "#]],
+        ),
+        (
+            "timeoutMs",
+            "30s",
+            expect![[r#"
+            error 8:12 wrong-type: `timeoutMs` must be a whole number, not text {fix: "30000"}
+        "#]],
+        ),
+        (
+            "timeoutMs",
+            "500ms",
+            expect![[r#"
+            error 8:12 wrong-type: `timeoutMs` must be a whole number, not text {fix: "500"}
+        "#]],
+        ),
+        (
+            "temperature",
+            "0,7",
+            expect![[r#"
+                error 7:16 wrong-type: `temperature` must be a number, not text {fix: "0.7"}
+            "#]],
+        ),
+        (
+            "maxTokens",
+            "4k",
+            expect![[r#"
+                error 6:14 wrong-type: `maxTokens` must be a whole number, not text
+            "#]],
+        ),
+        (
+            "maxTokens",
+            "4_09",
+            expect![[r#"
+                error 6:14 wrong-type: `maxTokens` must be a whole number, not text
+            "#]],
+        ),
+        (
+            "maxTokens",
+            "30s",
+            expect![[r#"
+                error 6:14 wrong-type: `maxTokens` must be a whole number, not text
+            "#]],
+        ),
+    ] {
+        check_one(&agent(key, value), expected);
+    }
+}

@@ -177,3 +177,16 @@ fn keys_of_a_request_stand_in_it() {
     );
     silent(&sound, "swallowed-key");
 }
+
+#[test]
+fn a_kind_at_the_end_of_a_text_is_part_of_the_text() {
+    let agent = |line: &str| format!("id: a\n{MODEL}\ninstruction: |\n  You judge.\n  {line}\n");
+    check_one(
+        &agent("kind: llm"),
+        expect![[r#"
+        error 1:1 missing-key: an agent needs `kind` (it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
+        warning 5:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `kind:` with `instruction:` to make it a key) [3:1 the block begins here]
+    "#]],
+    );
+    silent(&agent("kind: one of many."), "swallowed-key");
+}
