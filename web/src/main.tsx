@@ -1,4 +1,4 @@
-// Shows the trace that stands in the page.
+// Shows the trace that is embedded in the page.
 
 import { render } from 'preact';
 import { App, Broken, Guard } from './parts/app.tsx';

@@ -82,7 +82,7 @@ fn home(path: &[String], modules: &BTreeMap<Name, Module>, depth: usize) -> Opti
 
 fn read(own: &Name, code: &str, known: &BTreeSet<Name>) -> Module {
     let mut module = Module::default();
-    // Names that `use` brought in, for the paths that begin with them.
+    // Names that `use` brought in, for the paths that start with them.
     let mut imported: Vec<(String, Name)> = Vec::new();
     let mut rest = String::new();
     let mut lines = code.lines();

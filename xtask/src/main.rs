@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the pages about rules and error codes anew.
+/// Writes the pages about rules and error codes again.
 fn rules(root: &Path) -> Outcome {
     for (name, text) in [
         ("docs/rules.md", trefoil_check::catalogue::markdown()),

@@ -177,7 +177,7 @@ fn layers(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The lines that are neither comment nor test, with their numbers. Test modules stand at the end of a file here.
+/// The lines that are neither comment nor test, with their numbers. Test modules are at the end of a file here.
 fn production(text: &str) -> Vec<(usize, &str)> {
     text.lines()
         .enumerate()

@@ -1,4 +1,4 @@
-//! A text of a manifest where it stands: parsed once, its names bound once. Lowering takes its expression from it, editors
+//! A text of a manifest in its place: parsed once, its names bound once. Lowering takes its expression from it, editors
 //! their facts, finders of mistakes what they look for. Nothing here reports.
 
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub struct BoundText {
     pub at: Location,
     /// Its language.
     pub policy: &'static Policy,
-    /// Where it stands.
+    /// Where it is.
     pub place: Arc<dyn Place>,
     /// What it says.
     pub content: Content,
@@ -62,7 +62,7 @@ pub enum Content {
 pub struct Local<'b> {
     /// As the template has it.
     pub local: &'b trefoil_template::Local,
-    /// The way to it from the root, as if it were written out: an item is what every list has at its beginning. None: nobody
+    /// The way to it from the root, as if it were written out: an item is what every list starts with. None: nobody
     /// knows what the block goes over.
     pub bound: Option<Bound>,
     /// How many segments of that way are the block's.
@@ -97,7 +97,7 @@ impl Parsed {
         }
     }
 
-    /// Where a range of the decoded text stands in the file.
+    /// Where a range of the decoded text is in the file.
     pub fn place_of(&self, range: Range<u32>) -> Location {
         Location::new(self.at.file, self.source.source(range))
     }
@@ -135,7 +135,7 @@ impl BoundText {
         Parsed::condition(file, source, policy).bind(place)
     }
 
-    /// Where a range of the decoded text stands in the file.
+    /// Where a range of the decoded text is in the file.
     pub fn place_of(&self, range: Range<u32>) -> Location {
         Location::new(self.at.file, self.source.source(range))
     }
@@ -182,7 +182,7 @@ impl BoundText {
         self.uses.iter().map(|u| u.at.span).chain(unknown).collect()
     }
 
-    /// The bindings of a text with mistakes, in the order of its references: the last one is what could not be read.
+    /// The bindings of a text with mistakes, in the order of its references: the last one is the unreadable part.
     fn bindings(&self) -> (Vec<Source>, impl FnMut(&Reference) -> Binding) {
         let mut sources = self.sources.clone();
         let unknown = (Source::Missing(Missing::Key(0)), 0);

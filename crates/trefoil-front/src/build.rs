@@ -51,7 +51,7 @@ impl Builder {
         self.schemas.push(schema);
         SchemaId(self.schemas.len() as u32 - 1)
     }
-    /// Notes that an agent is called that nobody declares.
+    /// Notes a call of an agent that is not defined.
     pub fn missing_agent(&mut self, name: &Arc<str>, at: Location) {
         if !self.missing_agents.iter().any(|(n, _)| n == name) {
             self.missing_agents.push((name.clone(), at));
@@ -83,7 +83,7 @@ impl Builder {
             missing_agents: self.missing_agents,
         })
     }
-    /// A flow that stands in for one that mistakes keep from being made.
+    /// A flow that stands in for one that could not be built because of mistakes.
     pub fn stand_in(&mut self, sort: &'static str, origin: Location) -> Flow {
         let refused = Refused { feature: "a manifest with errors".into(), message: "fix the manifest first".into() };
         let slot = SlotId(0);
@@ -124,7 +124,7 @@ pub fn plain(kind: StepKind, origin: Location) -> Step {
     Step { kind, label: None, origin, when: None, out: None, shape: None, policy: StepPolicy::default() }
 }
 
-/// A bound text as text; plain text becomes a constant. One that says nothing keeps its place, for whoever reports it.
+/// A bound text as text; plain text becomes a constant. An empty one keeps its place, so that it can be reported.
 pub fn as_text(text: Text) -> Expr {
     match text.template.literal() {
         Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),

@@ -1,5 +1,5 @@
 //! What front ends tell about names, for editors and the checker, beside the program: what is declared, what each place
-//! names, and what could stand there. Read off what was bound; nothing here is found to be wrong.
+//! names, and what could be there. Read off what was bound; nothing here is found to be wrong.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub fn text(reader: &Reader<'_>, text: &BoundText) {
     text.locals().iter().for_each(|local| self::local(reader, text, local));
 }
 
-/// What the segments of a path name that are written in a text, from one of what is bound on.
+/// Declares what the segments of a written path name, from one of its bindings on.
 fn mentioned(text: &BoundText, path: &[Segment], bound: &Bound, from: usize) -> Vec<Mention> {
     let mut named: Vec<_> = bound.entries.iter().map(|e| (e.declared, e.defined, e.schema.clone())).collect();
     if let End::Nothing(_) = bound.end {

@@ -48,7 +48,7 @@ pub trait FrontEnd: Sync {
     /// The keys (with their places) that speak for this dialect; none: not this one.
     fn evidence(&self, root: &Node) -> Vec<Evidence>;
     /// What a document is that belongs to this dialect without being a unit of it (a skill file, say), as a message
-    /// names it. Asked only where nobody has evidence.
+    /// names it. Asked only if there is no evidence.
     fn companion(&self, _root: &Node) -> Option<&'static str> {
         None
     }
@@ -65,7 +65,7 @@ pub trait FrontEnd: Sync {
     fn names<'d>(&self, _document: &'d Document) -> BTreeSet<&'d str> {
         BTreeSet::new()
     }
-    /// Whether what stands at a place of the document, and was found to name nothing, may be a unit of another file.
+    /// Whether what is at a place of the document, and was found to name nothing, may be a unit of another file.
     fn seeks(&self, _document: &Document, _at: Span) -> bool {
         true
     }
@@ -75,7 +75,7 @@ pub trait FrontEnd: Sync {
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p>;
 }
 
-/// The texts under keys of these names, wherever they stand.
+/// The texts under keys of these names, wherever they are.
 fn under<'n>(root: &'n Node, keys: &[&str]) -> BTreeSet<&'n str> {
     let mut found = BTreeSet::new();
     let mut stack = vec![root];

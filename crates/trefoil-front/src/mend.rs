@@ -1,6 +1,6 @@
-//! Changes that mend misspelt names: whole scalars, and those inside of templates and conditions.
+//! Changes that fix misspelt names: whole scalars, and those inside of templates and conditions.
 //!
-//! A change replaces the bytes of one name and nothing else; where those cannot be told (an escape in the middle of a
+//! A change replaces the bytes of one name and nothing else; if their place is unknown (an escape in the middle of a
 //! name), there is none.
 
 use trefoil_syntax::hash::HashSet;
@@ -20,13 +20,13 @@ pub fn respelt(d: Diagnostic, at: Location, text: &Text, near: Near<'_>) -> Diag
     if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
 }
 
-/// Where the segment of a reference stands in the file; `at` is where the whole path does.
+/// The place of a segment of a reference in the file; `at` is the place of the whole path.
 pub fn segment(reference: &Reference, at: Location, index: usize) -> Option<Location> {
     let span = &reference.path.get(index)?.span;
     part(reference, at, span.start, span.end)
 }
 
-/// Where the segments of a reference stand, from one to another.
+/// The place of a range of segments of a reference in the file.
 pub fn segments(reference: &Reference, at: Location, from: usize, to: usize) -> Option<Location> {
     part(reference, at, reference.path.get(from)?.span.start, reference.path.get(to)?.span.end)
 }
@@ -35,7 +35,7 @@ fn part(reference: &Reference, at: Location, start: u32, end: u32) -> Option<Loc
     trefoil_ir::place::part(&reference.span, at, start..end)
 }
 
-/// The finding with the change of a name in a path to the one that was meant. `sure`: nothing but a slip can be behind it.
+/// The finding with the change of a name in a path to the one that was meant. `sure`: it is certainly a misspelling.
 pub fn renamed(d: Diagnostic, at: Option<Location>, near: Near<'_>, sure: bool) -> Diagnostic {
     rewritten(d, at, near.name, sure && near.sure)
 }
@@ -49,7 +49,7 @@ pub fn rewritten(d: Diagnostic, at: Option<Location>, path: &str, sure: bool) ->
     if sure { d.fix(message, at, path) } else { d.suggestion(message, at, path) }
 }
 
-/// The place of a literal in a condition, where it stands there once: with its quotes, and whether it has any.
+/// The place of a literal that a condition contains once: with its quotes, and whether it has any.
 pub fn literal(source: &Text, file: trefoil_syntax::FileId, text: &str) -> Option<(Location, bool)> {
     if text.is_empty() {
         return None;

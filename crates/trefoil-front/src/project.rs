@@ -39,7 +39,7 @@ pub struct Project {
 }
 
 /// Documents by id. Built when a reference is first looked up, for as many documents as there are then: a folder is lowered
-/// once for each of its manifests, and each may name hundreds. A clone begins anew.
+/// once for each of its manifests, and each may name hundreds. A clone starts again.
 #[derive(Debug, Default)]
 pub struct Index(OnceLock<(usize, HashMap<String, Vec<usize>>)>);
 

@@ -21,7 +21,7 @@ pub const PROVIDERS: [&str; 14] = [
     "openai-compatible",
 ];
 
-/// Those of them that this version cannot call.
+/// Those of them that are not supported yet.
 pub const NOT_CALLED: [&str; 3] = ["google", "cohere", "azure"];
 
 /// The finding about a provider that is not known, or known and not called; `at` is its name.
@@ -29,14 +29,14 @@ pub fn check(name: &str, at: Location) -> Option<Diagnostic> {
     if PROVIDERS.contains(&name) {
         return not_called(name, at);
     }
-    let all = || format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "));
+    let all = || format!("available: {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "));
     Some(slip(name, at).unwrap_or_else(|| unknown(name, at).help(all())))
 }
 
-/// The finding about a provider that is known and that this version cannot call.
+/// The finding about a provider that is known but not supported yet.
 pub fn not_called(name: &str, at: Location) -> Option<Diagnostic> {
-    let d = || Diagnostic::warning("unknown-provider", at, format!("this version cannot call `{name}`"));
-    let help = "choose another model when you run it (`--model provider:name`), or in the manifest";
+    let d = || Diagnostic::warning("unknown-provider", at, format!("the provider `{name}` is not supported yet"));
+    let help = "choose another model with `--model PROVIDER:NAME`, or in the manifest";
     NOT_CALLED.contains(&name).then(|| d().help(help))
 }
 
@@ -49,10 +49,10 @@ pub fn slip(name: &str, at: Location) -> Option<Diagnostic> {
 }
 
 fn unknown(name: &str, at: Location) -> Diagnostic {
-    Diagnostic::warning("unknown-provider", at, format!("`{name}` is not a provider that is known here"))
+    Diagnostic::warning("unknown-provider", at, format!("unknown provider `{name}`"))
 }
 
-/// How the names of models begin that only their maker's own interface calls so, and who that is. Other providers serve the
+/// Prefixes of model names that only their maker's own API uses, and the maker. Other providers serve the
 /// models of many.
 const MAKERS: &[(&str, &str)] = &[
     ("gpt-", "openai"),
@@ -82,11 +82,11 @@ pub fn serves_its_own(provider: &str) -> bool {
     OWN.contains(&provider)
 }
 
-/// What a model's name has in it or at its end that no model's name has: a blank, or what ended the line elsewhere.
+/// What no model name does: contain spaces, or end with a sign that ends lines in other languages.
 pub fn stray(model: &str) -> Option<&'static str> {
     match model {
-        _ if model.contains(char::is_whitespace) => Some("a blank in it"),
-        _ if model.ends_with([',', ';']) => Some("a comma or semicolon at its end"),
+        _ if model.contains(char::is_whitespace) => Some("contain spaces"),
+        _ if model.ends_with([',', ';']) => Some("end with a comma or semicolon"),
         _ => None,
     }
 }
@@ -103,7 +103,7 @@ pub fn stands_in(model: &str) -> bool {
     model.contains(['<', '>']) || ["your-", "your_"].iter().any(|s| lower.starts_with(s)) || lower == "model-name"
 }
 
-/// The words that a maker's names begin with, and those that come second.
+/// The words that a maker's names start with, and those that come second.
 const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("openai", "gpt", &[]),
     ("anthropic", "claude", &["sonnet", "opus", "haiku"]),
@@ -111,7 +111,7 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("deepseek", "deepseek", &[]),
 ];
 
-/// A name with a slip in one of those words: what was meant.
+/// A name with a misspelling in one of those words: what was meant.
 pub fn family_slip(maker: &str, model: &str) -> Option<String> {
     let (_, family, others) = FAMILIES.iter().find(|(m, ..)| *m == maker)?;
     let (first, rest) = model.split_once('-')?;
@@ -135,9 +135,9 @@ pub fn family_slip(maker: &str, model: &str) -> Option<String> {
     Some(model.replacen(word, meant, 1))
 }
 
-/// How the names of models begin or end that do something else than answer texts.
+/// Prefixes and endings of the names of models that do something other than answer texts.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("text-embedding-", "makes embeddings"),
+    ("text-embedding-", "is an embedding model"),
     ("gpt-image-", "is an image model"),
     ("dall-e-", "is an image model"),
     ("whisper-", "is a speech-to-text model"),

@@ -1,4 +1,4 @@
-//! Typed access to the spanned tree. Every problem is reported where it stands, and reading goes on.
+//! Typed access to the spanned tree. Every problem is reported in its place, and reading continues.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -22,14 +22,14 @@ const UNKNOWN_KEYS: usize = 500;
 /// What reading and lowering find out.
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
-    /// What a person is told.
+    /// The findings for a person.
     pub diagnostics: Diagnostics,
-    /// What the checker and editors ask for.
+    /// Facts for the checker and editors.
     pub facts: Facts,
     /// The program as far as it could be put together, where mistakes keep it from being one: to look for further mistakes
     /// in, never to run.
     pub draft: Option<Program>,
-    /// Blocks of text with lines that begin like keys.
+    /// Blocks of text with lines that start like keys.
     pub blocks: Vec<Block>,
     /// Bytes of the patterns in schemas that were compiled to be judged.
     pub(crate) patterns: usize,
@@ -53,7 +53,7 @@ impl Findings {
     }
 }
 
-/// A block of text with lines that begin like keys of the mapping that it is in, or of the one around that.
+/// A block of text with lines that start like keys of the mapping that it is in, or of the one around that.
 #[derive(Debug, Clone)]
 pub struct Block {
     /// Its file.
@@ -69,7 +69,7 @@ pub struct Block {
 /// A line of such a block.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Where the key begins in the text.
+    /// Where the key starts in the text.
     pub at: usize,
     /// The key, which the mapping knows and does not have.
     pub key: &'static str,
@@ -101,7 +101,7 @@ impl<'d> Reader<'d> {
     pub fn of(project: &'d Project, document: &Document, findings: &'d RefCell<Findings>) -> Self {
         Self { source: Source::of(project, document), findings }
     }
-    /// The same with the file's text, from which layout can be told.
+    /// The same with the file's text, which shows the layout.
     #[must_use]
     pub fn with_text(self, text: Option<&'d str>) -> Self {
         Self { source: Source::new(self.file, text), ..self }
@@ -138,15 +138,15 @@ impl<'d> Reader<'d> {
         findings.facts.merge(facts);
         findings.blocks.extend(blocks);
     }
-    /// Whether anybody asks for facts.
+    /// Whether facts are needed.
     pub fn wants_facts(&self) -> bool {
         self.detail() > Detail::Nothing
     }
-    /// Which facts anybody asks for.
+    /// Which facts are needed.
     pub fn detail(&self) -> Detail {
         self.findings.borrow().facts.detail()
     }
-    /// Notes facts, if anybody asks for them.
+    /// Notes facts, if they are needed.
     pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
         let facts = &mut self.findings.borrow_mut().facts;
         if facts.detail() > Detail::Nothing {
@@ -165,7 +165,7 @@ impl<'d> Reader<'d> {
     pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
         self.report(self.mistyped(node, what, expected, None));
     }
-    /// The same, with what the value surely was meant to be, as it is written in the file.
+    /// The same, with the value that was surely meant, as it is written in the file.
     fn mistyped(&self, node: &Node, what: &str, expected: &str, meant: Option<String>) -> Diagnostic {
         // `a step` is a phrase, `steps` a key
         let what = if what.contains(' ') { what.to_owned() } else { format!("`{what}`") };
@@ -176,7 +176,7 @@ impl<'d> Reader<'d> {
             None => d,
         }
     }
-    /// The fields of a mapping; reports when it is none. `what` names it in messages.
+    /// The fields of a mapping; reports any other node. `what` names it in messages.
     pub fn fields<'n, 'r>(&'r self, node: &'n Node, what: &str) -> Option<Fields<'n, 'r>> {
         match node.mapping() {
             Some(mapping) => {
@@ -295,7 +295,7 @@ impl<'d> Reader<'d> {
         let all = || words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         let Some(text) = node.string() else {
             // Quotes alone make no word of the list of it.
-            self.report(self.mistyped(node, what, "text", None).help(format!("it can be one of {}", all())));
+            self.report(self.mistyped(node, what, "text", None).help(format!("available: {}", all())));
             return None;
         };
         if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
@@ -306,7 +306,7 @@ impl<'d> Reader<'d> {
         let near = suggest::near(&text.value, words.iter().map(|(w, _)| *w)).or_else(|| begun(&text.value, words));
         d = match near {
             Some(near) => {
-                let d = d.help(format!("did you mean `{}`? it can be one of {}", near.name, all()));
+                let d = d.help(format!("did you mean `{}`? available: {}", near.name, all()));
                 respelt(d, self.at(node.span), text, near)
             }
             None => match words {
@@ -314,7 +314,7 @@ impl<'d> Reader<'d> {
                     let only = suggest::Near { name: word, distance: usize::MAX, sure: false };
                     respelt(d.help(format!("write `{word}`")), self.at(node.span), text, only)
                 }
-                _ => d.help(format!("it can be one of {}", all())),
+                _ => d.help(format!("available: {}", all())),
             },
         };
         self.report(d);
@@ -322,14 +322,14 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// The only word that a text is the beginning of (`trunc`).
+/// The only word that a text is the start of (`trunc`).
 fn begun<'w, T>(text: &str, words: &[(&'w str, T)]) -> Option<suggest::Near<'w>> {
     let mut all = words.iter().map(|(w, _)| *w).filter(|w| text.len() > 2 && w.starts_with(text));
     let name = all.next().filter(|_| all.next().is_none())?;
     Some(suggest::Near { name, distance: name.len() - text.len(), sure: false })
 }
 
-/// A mapping being read key by key; [`Fields::finish`] reports what nobody asked for.
+/// A mapping that is read key by key; [`Fields::finish`] reports the keys that were not read.
 pub struct Fields<'n, 'd> {
     /// The file's reader.
     pub reader: &'d Reader<'d>,
@@ -375,11 +375,11 @@ impl<'n, 'd> Fields<'n, 'd> {
         }
         entry
     }
-    /// The place to point at when one of these keys has to have a value: the key without one, else where the mapping begins.
+    /// The place to report if one of these keys needs a value: the key without one, else the start of the mapping.
     pub fn lack(&self, keys: &[&str]) -> Span {
         keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.head(), |e| e.key.span)
     }
-    /// Words of other systems for keys of this mapping, for what is said about keys that it does not have.
+    /// Words of other systems for keys of this mapping, for the reports about unknown keys.
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
         self.others = others;
     }
@@ -463,7 +463,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn entry(&self, key: &str) -> Option<&'n Entry> {
         self.mapping.get(key)
     }
-    /// Whether somebody asked for this key already.
+    /// Whether this key was read already.
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)
     }
@@ -479,7 +479,7 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
     }
-    /// Reports a key that is surely a slip of one that somebody asked for; other keys are the user's own.
+    /// Reports a key that is surely a misspelling of one that was read; other keys are the user's own.
     pub fn misspelt(self) {
         for entry in &self.mapping.entries {
             let key = &*entry.key.value;
@@ -496,7 +496,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn settle(&mut self, keys: &[&'static str]) {
         self.nullable.extend(keys);
     }
-    /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
+    /// Reports the keys that were not read (decision C6), and those without a value.
     pub fn finish(self) {
         self.without_value();
         self.mapping.entries.iter().for_each(|entry| self.note_block(entry));
@@ -509,8 +509,7 @@ impl<'n, 'd> Fields<'n, 'd> {
         let present: HashSet<&str> = present.collect();
         for (index, entry) in unknown.iter().enumerate() {
             if index == UNKNOWN_KEYS {
-                let message =
-                    format!("{} more keys that {} does not have are not shown", unknown.len() - index, self.what);
+                let message = format!("{} more unknown keys of {} are not shown", unknown.len() - index, self.what);
                 self.reader.report(Diagnostic::warning("unknown-key", self.reader.at(entry.key.span), message));
                 break;
             }
@@ -521,7 +520,7 @@ impl<'n, 'd> Fields<'n, 'd> {
             let free = |name: &str| !present.contains(name);
             let other =
                 || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
-            // The only key that nobody knows may well be the only one that is missing.
+            // The only unknown key may well be the only missing one.
             let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
             let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
@@ -536,7 +535,7 @@ impl<'n, 'd> Fields<'n, 'd> {
                 let misfit = self.misfit(meant.name, &entry.value);
                 let mut help = format!("did you mean `{}`?", meant.name);
                 if let Some(form) = misfit {
-                    help = format!("{help} it takes {form}");
+                    help = format!("{help} it needs {form}");
                 }
                 if let Some((_, without)) = self.deciding.iter().find(|(name, _)| *name == meant.name && free(name)) {
                     d.severity = Severity::Error;
@@ -552,7 +551,7 @@ impl<'n, 'd> Fields<'n, 'd> {
 }
 
 impl Fields<'_, '_> {
-    /// Notes the lines of a block of text that begin like keys that are not there.
+    /// Notes the lines of a block of text that start like keys that are not there.
     fn note_block(&self, entry: &Entry) {
         let Some(text) = entry.value.string().filter(|t| t.style == Style::Literal) else { return };
         let mut lines = Vec::new();
@@ -571,13 +570,13 @@ impl Fields<'_, '_> {
             self.reader.findings.borrow_mut().blocks.push(block);
         }
     }
-    /// Whether a key of this name stands on one of the lines behind a value.
+    /// Whether one of the lines after a value starts with this key.
     fn follows(&self, value: Span, key: &str) -> bool {
         let behind = self.reader.text.and_then(|t| t.get(value.end as usize..)).unwrap_or_default();
         let mut lines = behind.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(8);
         lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
     }
-    /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
+    /// A key with its colon and nothing after it: unfinished or emptied. An explicit `null` is meant.
     fn without_value(&self) {
         let known =
             |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
@@ -586,7 +585,7 @@ impl Fields<'_, '_> {
                 && text.value.is_empty()
                 && known(&entry.key.value)
             {
-                let message = format!("`{}` has no value, and so no effect", entry.key.value);
+                let message = format!("`{}` has no value, so it has no effect", entry.key.value);
                 self.reader.warning("no-effect", entry.key.span, message);
             }
         }
@@ -601,7 +600,7 @@ fn quoted(node: &Node) -> Option<String> {
     }
 }
 
-/// The content of a text in quotes, where it is what was asked for.
+/// The content of a text in quotes, if it is what was expected.
 fn unquoted(node: &Node, fits: impl FnOnce(&str) -> bool) -> Option<String> {
     let text = node.string()?;
     let quotes = matches!(text.style, Style::Single | Style::Double);

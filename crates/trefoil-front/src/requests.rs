@@ -13,12 +13,12 @@ pub fn no_address(written: &str, whole: bool, shown: &str, at: Location) -> Opti
             let name = host.get(..end.unwrap_or(host.len())).unwrap_or_default();
             !name.contains(char::is_whitespace) && (!name.is_empty() || end.is_none() && !whole)
         }
-        // A placeholder may bring the beginning along.
+        // A placeholder may supply the start.
         None => !whole && written.is_empty(),
     };
     (!fits).then(|| {
-        let d = Diagnostic::error("invalid-url", at, format!("`{shown}` is not an http address"));
-        d.help("an address begins with `https://` and a host")
+        let d = Diagnostic::error("invalid-url", at, format!("`{shown}` is not an HTTP URL"));
+        d.help("start it with `https://` and a host")
     })
 }
 
@@ -31,7 +31,7 @@ fn without_scheme(address: &str) -> Option<&str> {
     rests.next()
 }
 
-/// The finding about the host of an address: what no host has in it, or what stands in for one.
+/// The finding about the host of an address: an invalid host, or a placeholder for one.
 pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
     let text = &*url.value;
     let start = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len)?;
@@ -40,7 +40,7 @@ pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
     let at = Location::new(file, url.source(start as u32..(start + authority.len()) as u32));
     let error = |message: String, help: &str| Some(Diagnostic::error("invalid-url", at, message).help(help.to_owned()));
     if matches!(authority, "https:" | "http:") {
-        return error("the address begins twice".to_owned(), "take one `https://` away");
+        return error("the URL starts with its scheme twice".to_owned(), "remove one `https://`");
     }
     let authority = authority.rsplit('@').next().unwrap_or_default();
     if authority.contains(['{', '[']) {
@@ -53,16 +53,16 @@ pub fn host(file: FileId, url: &Text) -> Option<Diagnostic> {
     };
     if authority.contains(['<', '>']) || host.split('.').any(your) {
         let d = Diagnostic::warning("invalid-url", at, format!("`{authority}` is a placeholder host"));
-        return Some(d.help("write the host that is to be called"));
+        return Some(d.help("write the host to call"));
     }
     if host.contains(',') || host.contains("..") || host.starts_with('.') {
-        return error(format!("`{host}` is not a host"), "its parts are joined with one `.` each");
+        return error(format!("`{host}` is not a valid host"), "separate its parts with one `.` each");
     }
     let port = port.filter(|p| !p.is_empty() && p.parse::<u16>().is_err())?;
-    error(format!("`{port}` is not a port"), "a port is a number from 0 to 65535")
+    error(format!("`{port}` is not a valid port"), "use a number from 0 to 65535")
 }
 
-/// Header names of which another spelling is a slip.
+/// Header names that are often misspelt.
 const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
 
 /// Whether a name is that of a header that everybody sends, or of one's own.

@@ -22,25 +22,25 @@ impl<'d> Source<'d> {
     pub fn of(project: &'d Project, document: &Document) -> Self {
         Self::new(document.file, project.files.get(document.file).map(|f| &**f.text()))
     }
-    /// The blanks before a place, when nothing else stands before it on its line and the text is known.
+    /// The spaces before a place, if nothing else comes before it on its line and the text is known.
     pub fn indent(&self, span: Span) -> Option<&'d str> {
         let before = self.text?.get(..span.start as usize)?;
         let line = before.rsplit('\n').next().unwrap_or_default();
         line.bytes().all(|b| b == b' ').then_some(line)
     }
-    /// Whether a place stands in a scalar with double quotes, as far as its line tells.
+    /// Whether a place is in a scalar with double quotes, as far as its line tells.
     pub fn is_in_double_quotes(&self, span: Span) -> bool {
         let before = self.text.and_then(|t| t.get(..span.start as usize));
         let line = before.and_then(|t| t.rsplit('\n').next()).unwrap_or_default();
         let value = line.find(": ").and_then(|at| line.get(at + 2..)).unwrap_or(line).trim_start();
         value.trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
     }
-    /// Whether a colon stands at the end of a place.
+    /// Whether a place ends with a colon.
     pub fn colon_after(&self, span: Span) -> bool {
         self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
     }
-    /// Whether a declared name stands in the file once more than where it is declared, and more often than what was taken
-    /// for a slip of it: of one against one nobody knows which is the slip. One that does not stand in it at all is declared
+    /// Whether the file contains a declared name again after its declaration, and more often than the word that was taken
+    /// for a misspelling of it: if each occurs once, either may be wrong. One that is not in it at all is declared
     /// elsewhere.
     pub fn confirms(&self, name: &str, slip: &str) -> bool {
         let Some(text) = self.text else { return true };

@@ -1,7 +1,7 @@
 //! What people get wrong in manifests: finders of mistakes over what front ends have read and bound, one folder a dialect, one
 //! file a subject, one list each. A finder reads data and gives findings; none changes what a run does.
 //!
-//! What can be told from the program alone, for every dialect, is for `trefoil-check` to find.
+//! Everything that follows from the program alone, for every dialect, is for `trefoil-check` to find.
 
 mod aegis;
 mod agntz;

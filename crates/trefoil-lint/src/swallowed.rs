@@ -5,7 +5,7 @@ use trefoil_front::names::is_path;
 use trefoil_front::read::{Block, Line};
 use trefoil_syntax::{Diagnostic, Location};
 
-/// The lines of a block that were surely meant as keys.
+/// Lines of a block that were surely meant as keys.
 pub fn keys(block: &Block) -> Vec<Diagnostic> {
     block.lines.iter().filter(|line| is_key(block, line)).map(|line| finding(block, line)).collect()
 }
@@ -27,8 +27,8 @@ fn finding(block: &Block, Line { at, key, outer, .. }: &Line) -> Diagnostic {
     let name = &block.key.value;
     let d =
         Diagnostic::warning("swallowed-key", place, format!("this line is part of the text of `{name}`, not a key"));
-    let with = if *outer { "the key around it" } else { &format!("`{name}:`") };
-    d.label(Location::new(block.file, block.key.span), "the block begins here")
+    let with = if *outer { "the enclosing key" } else { &format!("`{name}:`") };
+    d.label(Location::new(block.file, block.key.span), "the block starts here")
         .help(format!("align `{key}:` with {with} to make it a key"))
 }
 
@@ -62,7 +62,7 @@ fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
     let form = match key {
         "prompt" => {
             let quoted = value.starts_with('"') && value.ends_with('"');
-            // A sentence goes on in small letters, or ends before the placeholder.
+            // A sentence continues in lower case, or ends before the placeholder.
             let title = value.starts_with(char::is_uppercase) && !value.contains(". ");
             value.contains("{{") && (quoted || title)
         }
@@ -116,7 +116,7 @@ fn of_input(value: &str, next: &str) -> bool {
     }
 }
 
-/// Whether a line stands where a text shows something: in a code fence, further in than the text around it, or behind a
+/// Whether a line is where a text shows something: in a code fence, indented more than the text around it, or after a
 /// line that ends with a colon.
 fn is_example(before: &str) -> bool {
     let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));

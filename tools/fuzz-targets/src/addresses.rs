@@ -85,7 +85,7 @@ fn run(bytes: &[u8]) {
         assert_eq!(url.host_str(), Some(&*host), "{text:?}");
     }
 
-    // What is said of it leads to the same place, and whoever is not the vendor is named.
+    // What is reported of it leads to the same place, and a host of another vendor is named.
     assert_eq!(Address::parse(&address.origin()).ok().map(|again| again.origin()), Some(address.origin()));
     assert_eq!(elsewhere.map(|e| e.address), (address.origin() != OWN).then(|| address.origin()), "{text:?}");
     assert!(!format!("{address:?}").contains('?'));

@@ -1,4 +1,4 @@
-//! Text to journal entries to a run that goes on.
+//! Text to journal entries to a run that continues.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};

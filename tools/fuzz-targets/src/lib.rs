@@ -28,7 +28,7 @@ pub struct Target {
     pub name: &'static str,
     /// What must hold, in a line.
     pub about: &'static str,
-    /// Inputs to begin with: valid ones, and ones that went wrong before.
+    /// Inputs to start with: valid ones, and ones that went wrong before.
     pub seeds: Seeds,
     /// Words that mean something to it.
     pub words: &'static [&'static str],
@@ -40,7 +40,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-/// Inputs to begin with.
+/// Inputs to start with.
 pub type Seeds = fn() -> Vec<Cow<'static, str>>;
 
 impl Target {

@@ -101,7 +101,7 @@ fn run(bytes: &[u8]) {
     }
 }
 
-/// By another way than the one under test: the path has no `..`, and begins with one of the folders.
+/// By another way than the one under test: the path has no `..`, and starts with one of the folders.
 fn is_inside(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let below = |room: &str| text.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

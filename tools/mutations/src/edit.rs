@@ -25,7 +25,7 @@ impl<'t> Edits<'t> {
     pub fn of(text: &'t str) -> Self {
         Self { text, edits: Vec::new(), marks: Vec::new() }
     }
-    /// Puts a text in place of a range.
+    /// Replaces a range with a text.
     pub fn put(mut self, range: Range<usize>, new: impl Into<String>) -> Self {
         self.edits.push((range, new.into()));
         self

@@ -21,7 +21,7 @@ pub struct Manifest {
     pub text: String,
     /// Its tree.
     pub root: Node,
-    /// Every entry of every mapping, outer before inner, with the path of the mapping it stands in.
+    /// Every entry of every mapping, outer before inner, with the path of the mapping it is in.
     pub places: Vec<Place>,
     /// The other manifests of its folder.
     pub others: Vec<Node>,
@@ -34,7 +34,7 @@ pub struct Place {
     pub path: Vec<Segment>,
     /// The entry.
     pub entry: Entry,
-    /// The mapping it stands in.
+    /// The mapping it is in.
     pub parent: Node,
 }
 
@@ -45,7 +45,7 @@ pub struct Reference {
     pub tag: Range<usize>,
     /// Its segments, each with its bytes.
     pub segments: Vec<(String, Range<usize>)>,
-    /// Which of the places it stands in.
+    /// Which of the places it is in.
     pub place: usize,
 }
 
@@ -176,7 +176,7 @@ impl Manifest {
         let end = self.end_of_text(&place.entry.value)?;
         self.put(end..end, format!(" {more}"))
     }
-    /// The beginning of the line of an offset.
+    /// The start of the line of an offset.
     pub fn line_start(&self, at: usize) -> usize {
         self.text[..at].rfind('\n').map_or(0, |n| n + 1)
     }
@@ -242,7 +242,7 @@ impl Manifest {
         let column = self.column(start);
         self.put(end..end, format!("{}{line}\n", " ".repeat(column)))
     }
-    /// The steps of an agntz pipeline, wherever it stands: the list and whether it is in order.
+    /// The steps of an agntz pipeline, wherever it is: the list and whether it is in order.
     pub fn pipelines(&self) -> Vec<(&Place, &[Node], bool)> {
         let lists = self.places.iter().filter(|p| matches!(&*p.entry.key.value, "steps" | "branches"));
         lists.filter_map(|p| Some((p, p.entry.value.sequence()?, &*p.entry.key.value == "steps"))).collect()

@@ -238,14 +238,14 @@ impl Build {
         SchemaId(self.schemas.len() as u32 - 1)
     }
 
-    /// Begins the body of a fan-out: its slots are `input`, `item`, `index`, `total`.
+    /// Starts the body of a fan-out: its slots are `input`, `item`, `index`, `total`.
     pub fn begin_item(&mut self) {
         for name in ["item", "index", "total"] {
             self.slot(name);
         }
     }
 
-    /// Ends the flow under construction; the next one begins with fresh slots.
+    /// Ends the flow under construction; the next one starts with fresh slots.
     pub fn flow(&mut self, name: &str, body: StepId, output: Option<&str>) -> FlowId {
         let output = output.map(|o| self.value(o));
         let slots = std::mem::replace(&mut self.slots, vec!["input".into()]);

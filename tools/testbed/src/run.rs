@@ -30,12 +30,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// Begins.
+    /// Starts.
     pub fn start(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
         Self::begin(prepared, input, flags, false)
     }
 
-    /// Begins, with provenance, which is looked at in every message.
+    /// Starts, with provenance, which is looked at in every message.
     pub fn start_watched(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
         Self::begin(prepared, input, flags, true)
     }

@@ -14,7 +14,7 @@ import { Steps } from './steps.tsx';
 
 export function App({ state }: { state: State }) {
   const { graph } = state;
-  // A graph that is wider than high goes on top, another beside the steps.
+  // A graph that is wider than high goes on top, any other next to the steps.
   const shape = !graph ? 'none' : graph.width > graph.height * 1.15 ? 'wide' : 'tall';
   const detail = shape === 'tall' ? 38 : 44;
   const tab = state.tab.value;

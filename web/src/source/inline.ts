@@ -1,4 +1,4 @@
-// A trace that stands in the page.
+// A trace that is embedded in the page.
 
 import { places } from '../keys.ts';
 import { cause, count, shown, tokens } from '../text.ts';

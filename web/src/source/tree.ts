@@ -1,4 +1,4 @@
-// The steps as a tree. A step's parent is said by the trace; the passes and items in between are steps of nobody, and become
+// The steps as a tree. A step's parent is in the trace; the iterations and items in between belong to no step, and become
 // groups where they hold more than one step.
 
 import { between, hasMarks, places } from '../keys.ts';
@@ -59,7 +59,7 @@ export function tree(steps: readonly Step[], ends: number): Tree {
     };
     byId.set(step.key, branch);
   }
-  // A parent that is missing, or that would close a circle, is none.
+  // A parent that is missing, or that would close a circle, counts as no parent.
   for (const branch of byId.values()) {
     const parent = branch.step?.parent ? byId.get(branch.step.parent) : undefined;
     branch.parent = parent && parent !== branch && branch.id.startsWith(parent.id) && branch.id !== parent.id ? parent : null;
@@ -69,7 +69,7 @@ export function tree(steps: readonly Step[], ends: number): Tree {
   const top = group(roots, null, byId);
   for (const branch of parents) branch.children = group(branch.children, branch, byId);
   const all = order(top);
-  // From the leaves up: what was spent beneath a step was spent in it.
+  // From the leaves up: what was spent under a step was spent in it.
   for (let i = all.length - 1; i >= 0; i--) {
     const { parent, known, unknown, calls } = all[i]!;
     if (parent) {
@@ -109,7 +109,7 @@ function group(children: Branch[], parent: Branch | null, byId: Map<string, Bran
   const middleOf = new Map<Branch, string>();
   for (const child of children) {
     const { middle, own } = between(child.id, parent?.step?.key ?? null);
-    // An item of a fan-out stands before the slash: `each[3]/writer` in `each`, and `[3]/writer` is what is left.
+    // An item of a fan-out comes before the slash: `each[3]/writer` in `each`, and `[3]/writer` is what is left.
     child.places = named(places(middle ? `${middle}/${own}` : own), child.step);
     if (!hasMarks(middle)) continue;
     middleOf.set(child, middle);

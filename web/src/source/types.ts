@@ -1,5 +1,5 @@
-// What the page asks of a trace. The components know only this, so that a server that hands out pages of a trace can stand
-// where the trace in the page stands now. Everything that may be large is asked for by what is on the screen.
+// What the page asks of a trace. The components know only this, so that a server that hands out pages of a trace can replace
+// the trace in the page. Everything that may be large is requested only for what is on the screen.
 
 import type { Failure, Graph, Status, Step, Trace } from '../trace.ts';
 

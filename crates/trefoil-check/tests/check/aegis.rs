@@ -142,45 +142,45 @@ fn figures_that_an_answer_does_not_have() {
         "properties: { rating: { type: number } }",
         "score_above, threshold: 0.5",
         expect![[r#"
-        14:24 warning unknown-property: the agent's answer declares no `score`, and `score_above 0.5` looks at it
-          | - { condition: score_above, threshold: 0.5, ta
-          |                ^^^^^^^^^^^
-          help: declare a `score` from 0 to 1 in the agent's schema, or ask for a field that is there
-    "#]],
+            14:24 warning unknown-property: the agent's answer declares no `score`, but `score_above 0.5` needs one
+              | - { condition: score_above, threshold: 0.5, ta
+              |                ^^^^^^^^^^^
+              help: declare a `score` from 0 to 1 in the agent's schema, or use a field that exists
+        "#]],
     );
     found(
         "properties: { score: { type: number } }",
         "score_and_confidence_above, threshold: 0.5, confidence: 0.5",
         expect![[r#"
-            14:24 warning unknown-property: the agent's answer declares no `confidence`, and `score_and_confidence_above 0.5 0.5` looks at it
+            14:24 warning unknown-property: the agent's answer declares no `confidence`, but `score_and_confidence_above 0.5 0.5` needs one
               | - { condition: score_and_confidence_above, threshold: 0.5, co
               |                ^^^^^^^^^^^^^^^^^^^^^^^^^^
-              help: declare a `confidence` from 0 to 1 in the agent's schema, or ask for a field that is there
+              help: declare a `confidence` from 0 to 1 in the agent's schema, or use a field that exists
         "#]],
     );
     found(
         "properties: { score: { enum: [good, bad] } }",
         "score_below, threshold: 0.5",
         expect![[r#"
-        14:24 warning impossible-transition: `score_below 0.5` can never hold here
-          | - { condition: score_below, threshold: 0.5, ta
-          |                ^^^^^^^^^^^
-          at judge.yaml:12:47: declared here
-          help: the `score` of the agent's answer is declared, and is no number
-    "#]],
+            14:24 warning impossible-transition: `score_below 0.5` is never true here
+              | - { condition: score_below, threshold: 0.5, ta
+              |                ^^^^^^^^^^^
+              at judge.yaml:12:47: declared here
+              help: the `score` of the agent's answer is not a number
+        "#]],
     );
     found(
         "additionalProperties: false, properties: { rating: { type: number } }",
         "score_above, threshold: 0.5",
         expect![[r#"
-            14:24 warning impossible-transition: `score_above 0.5` can never hold here
+            14:24 warning impossible-transition: `score_above 0.5` is never true here
               | - { condition: score_above, threshold: 0.5, ta
               |                ^^^^^^^^^^^
-              help: the agent's answer has no `score`: its schema allows none
+              help: the agent's answer has no `score`: its schema does not allow one
             16:34 warning unknown-property: `A.score` is always empty: the agent's answer has no `score`
               | H: { kind: Human, prompt: '{{A.score}}', transitions: [{
               |                              ^^^^^^^
-              help: there is `A.output.rating`
+              help: available: `A.output.rating`
         "#]],
     );
 }

@@ -83,13 +83,13 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
     says(
         after(r#"{"titel": "x"}"#, "blackboard.res.flag == true", ""),
         expect![[r#"
-        12:16 warning missing-input: `child` needs `title`, and is given `titel`
-          | input: '{"titel": "x"}'
-          |          ^^^^^^^
-          at child.yaml:6:66: required here
-          help: did you mean `title`?
-          suggestion: write `title`: 12:17 "title"
-    "#]],
+            12:16 warning missing-input: `child` needs `title`, but gets `titel`
+              | input: '{"titel": "x"}'
+              |          ^^^^^^^
+              at child.yaml:6:66: required here
+              help: did you mean `title`?
+              suggestion: write `title`: 12:17 "title"
+        "#]],
     );
 }
 
@@ -190,7 +190,7 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
         "{ kind: System, command: \"make a\", transitions: [{ condition: always, target: BB }] }",
         dead,
         expect![[r#"
-            7:86 error unknown-reference: no state is called `BB`
+            7:86 error unknown-reference: unknown state `BB`
               | ...nsitions: [{ condition: always, target: BB }] }
               |                                            ^^
               help: did you mean `B`?
@@ -205,7 +205,7 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
         "{ kind: System, command: \"make a\", transitions: [{ condition: always, target: NOWHERE }] }",
         dead,
         expect![[r#"
-            7:86 error unknown-reference: no state is called `NOWHERE`
+            7:86 error unknown-reference: unknown state `NOWHERE`
               | ...nsitions: [{ condition: always, target: NOWHERE }] }
               |                                            ^^^^^^^
         "#]],
@@ -273,17 +273,17 @@ fn the_result_of_a_state_that_never_ran_before() {
         "{{C.output}}",
         "{{B.output",
         expect![[r#"
-        7:41 warning unresolved-name: no state is called `C`
-          | A: { kind: System, command: "echo {{C.output}}", transitions: [{
-          |                                     ^^^^^^^^
-          help: did you mean `A`?
-          suggestion: write `A`: 7:41 "A"
-        8:39 error template-unclosed: `{{B.output` has no closing `}}`
-          | B: { kind: System, command: "echo {{B.output" }
-          |                                   ^^^^^^^^^^
-          help: end it with `}}`; write `\{{` for literal braces
-          suggestion: close it with `}}`: 8:39 "{{B.output}}"
-    "#]],
+            7:41 warning unresolved-name: unknown state `C`
+              | A: { kind: System, command: "echo {{C.output}}", transitions: [{
+              |                                     ^^^^^^^^
+              help: did you mean `A`?
+              suggestion: write `A`: 7:41 "A"
+            8:39 error template-unclosed: `{{B.output` has no closing `}}`
+              | B: { kind: System, command: "echo {{B.output" }
+              |                                   ^^^^^^^^^^
+              help: end it with `}}`; write `\{{` for literal braces
+              suggestion: close it with `}}`: 8:39 "{{B.output}}"
+        "#]],
     );
 }
 
@@ -337,59 +337,59 @@ steps:
         declared,
         "input: { topci: \"{{q}}\" }",
         expect![[r#"
-        6:14 error unknown-input: `w` takes no `topci`
-          | input: { topci: "{{q}}" }
-          |          ^^^^^
-          at 5:91: what it takes
-          help: did you mean `topic`? it takes `topic`
-          fix: write `topic`: 6:14 "topic"
-    "#]],
+            6:14 error unknown-input: `w` has no input `topci`
+              | input: { topci: "{{q}}" }
+              |          ^^^^^
+              at 5:91: its inputs
+              help: did you mean `topic`? available: `topic`
+              fix: write `topic`: 6:14 "topic"
+        "#]],
     );
     says(
         declared,
         "input: \"{{q}}\"",
         expect![[r#"
-        6:12 error wrong-type: `input` must be a mapping, not text
-          | input: "{{q}}"
-          |        ^^^^^^^
-          help: name what the child gets, for example `input: { text: "{{draft}}" }`
-    "#]],
+            6:12 error wrong-type: `input` must be a mapping, not text
+              | input: "{{q}}"
+              |        ^^^^^^^
+              help: list the inputs, for example `input: { text: "{{draft}}" }`
+        "#]],
     );
     says(
         "",
         "input: \"{{q}}\"",
         expect![[r#"
-        6:12 error wrong-type: `input` must be a mapping, not text
-          | input: "{{q}}"
-          |        ^^^^^^^
-          help: name what the child gets, for example `input: { text: "{{draft}}" }`
-    "#]],
+            6:12 error wrong-type: `input` must be a mapping, not text
+              | input: "{{q}}"
+              |        ^^^^^^^
+              help: list the inputs, for example `input: { text: "{{draft}}" }`
+        "#]],
     );
     says(
         declared,
         "input: { topic: 3 }",
         expect![[r#"
-        6:21 error wrong-type: `topic` must be text or a template, not a number
-          | input: { topic: 3 }
-          |                 ^
-          help: in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`
-    "#]],
+            6:21 error wrong-type: `topic` must be text or a template, not a number
+              | input: { topic: 3 }
+              |                 ^
+              help: put it in quotes for text; to keep its type, use the placeholder of an input with this `default`
+        "#]],
     );
     says(
         declared,
         "input: { else: \"{{q}}\" }",
         expect![[r#"
-        6:5 warning missing-input: `input` lacks `topic` of `w`: null there
-          | input: { else: "{{q}}" }
-          | ^^^^^
-          at 5:91: declared here
-          help: pass it, or give it a `default`
-        6:14 error unknown-input: `w` takes no `else`
-          | input: { else: "{{q}}" }
-          |          ^^^^
-          at 5:91: what it takes
-          help: it takes `topic`
-    "#]],
+            6:5 warning missing-input: `input` lacks `topic` of `w`, which is then null
+              | input: { else: "{{q}}" }
+              | ^^^^^
+              at 5:91: declared here
+              help: pass it, or declare a `default` for it
+            6:14 error unknown-input: `w` has no input `else`
+              | input: { else: "{{q}}" }
+              |          ^^^^
+              at 5:91: its inputs
+              help: available: `topic`
+        "#]],
     );
     let tool = r#"id: call
 kind: tool
@@ -403,11 +403,11 @@ tool: { kind: http, name: fetch, url: "https://api.example.com/{id}/{of}", metho
             4:27 warning missing-tool: no implementation for the http tool `fetch` on the command line
               | tool: { kind: http, name: fetch, url: "https://api.
               |                           ^^^^^
-              help: answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library
-            4:69 warning missing-input: nothing fills in `{of}`: `params` does not have it
+              help: use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library
+            4:69 warning missing-input: `{of}` has no value: `params` does not have it
               | ...tch, url: "https://api.example.com/{id}/{of}", method: GET, para
               |                                            ^^^^
-            4:99 error unknown-input: `idd` is not a placeholder of the url
+            4:99 error unknown-input: `idd` is not a placeholder of the URL
               | ....com/{id}/{of}", method: GET, params: { idd: "{{t}}" } }
               |                                            ^^^
               help: did you mean `id`?
@@ -423,11 +423,11 @@ fn a_list_type_is_no_other_word_for_its_items() {
         "agntz",
         &[("a.yaml", text)],
         expect![[r#"
-        6:19 error invalid-schema: `string[]` is not a type
-          | inputSchema: { t: 'string[]' }
-          |                   ^^^^^^^^^^
-          help: a list is `{ type: array, items: { type: string } }`
-    "#]],
+            6:19 error invalid-schema: unknown type `string[]`
+              | inputSchema: { t: 'string[]' }
+              |                   ^^^^^^^^^^
+              help: write a list as `{ type: array, items: { type: string } }`
+        "#]],
     );
 }
 
@@ -453,10 +453,10 @@ spec:
         "aegis",
         &[("child.yaml", text)],
         expect![[r#"
-        11:18 warning wrong-default: the default does not fit its own schema: `x` is not of type `integer`
-          | default: "x"
-          |          ^^^
-    "#]],
+            11:18 warning wrong-default: the default does not match its own schema: `x` is not of type `integer`
+              | default: "x"
+              |          ^^^
+        "#]],
     );
 }
 
@@ -487,45 +487,45 @@ spec:
         "condition: score_above, threshold: 1.0",
         ", maximum: 1",
         expect![[r#"
-        11:34 warning impossible-transition: `score_above 1` can never hold here
-          | transitions: [{ condition: score_above, threshold: 1.0, ta
-          |                            ^^^^^^^^^^^
-          at j.yaml:10:66: the score is declared here
-          help: no score is above 1: 1 is the highest
-    "#]],
+            11:34 warning impossible-transition: `score_above 1` is never true here
+              | transitions: [{ condition: score_above, threshold: 1.0, ta
+              |                            ^^^^^^^^^^^
+              at j.yaml:10:66: the score is declared here
+              help: no score is above 1: the highest is 1
+        "#]],
     );
     says(
         "condition: score_above, threshold: 1.0",
         "",
         expect![[r#"
-        11:34 warning impossible-transition: `score_above 1` can never hold here
-          | transitions: [{ condition: score_above, threshold: 1.0, ta
-          |                            ^^^^^^^^^^^
-          at j.yaml:10:66: the score is declared here
-          help: no score is above 1: 1 is the highest
-    "#]],
+            11:34 warning impossible-transition: `score_above 1` is never true here
+              | transitions: [{ condition: score_above, threshold: 1.0, ta
+              |                            ^^^^^^^^^^^
+              at j.yaml:10:66: the score is declared here
+              help: no score is above 1: the highest is 1
+        "#]],
     );
     says(
         "condition: score_above, threshold: 0.6",
         ", maximum: 0.5",
         expect![[r#"
-        11:34 warning impossible-transition: `score_above 0.6` can never hold here
-          | transitions: [{ condition: score_above, threshold: 0.6, ta
-          |                            ^^^^^^^^^^^
-          at j.yaml:10:66: the score is declared here
-          help: no score is above 0.6: 0.5 is the highest
-    "#]],
+            11:34 warning impossible-transition: `score_above 0.6` is never true here
+              | transitions: [{ condition: score_above, threshold: 0.6, ta
+              |                            ^^^^^^^^^^^
+              at j.yaml:10:66: the score is declared here
+              help: no score is above 0.6: the highest is 0.5
+        "#]],
     );
     says(
         "condition: score_below, threshold: 0",
         ", maximum: 1",
         expect![[r#"
-        11:34 warning impossible-transition: `score_below 0` can never hold here
-          | transitions: [{ condition: score_below, threshold: 0, targ
-          |                            ^^^^^^^^^^^
-          at j.yaml:10:66: the score is declared here
-          help: no score is below 0: 0 is the lowest
-    "#]],
+            11:34 warning impossible-transition: `score_below 0` is never true here
+              | transitions: [{ condition: score_below, threshold: 0, targ
+              |                            ^^^^^^^^^^^
+              at j.yaml:10:66: the score is declared here
+              help: no score is below 0: the lowest is 0
+        "#]],
     );
     says("condition: score_above, threshold: 0.9", ", maximum: 1", expect![""]);
 }

@@ -180,11 +180,11 @@ fn a_count_is_not_expected_to_be_negative() {
         "sirenspec",
         &[("flow.yaml", &edges("> 0", "== 0"))],
         expect![[r#"
-        5:28 warning refused: `tool: http` is not supported yet
-          | get: { type: tool, tool: http, config: { url: 'ht
-          |                          ^^^^
-          help: a tool of this node's id can be registered instead
-    "#]],
+            5:28 warning refused: `tool: http` is not supported yet
+              | get: { type: tool, tool: http, config: { url: 'ht
+              |                          ^^^^
+              help: register a tool with this node's id to run it
+        "#]],
     );
     says(
         "sirenspec",
@@ -193,7 +193,7 @@ fn a_count_is_not_expected_to_be_negative() {
             5:28 warning refused: `tool: http` is not supported yet
               | get: { type: tool, tool: http, config: { url: 'ht
               |                          ^^^^
-              help: a tool of this node's id can be registered instead
+              help: register a tool with this node's id to run it
             9:34 warning score-gap: no edge from `get` covers 0 as `working.get.data.count`
               | - { from: get, to: some, when: working.get.data.count > 0 }
               |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^

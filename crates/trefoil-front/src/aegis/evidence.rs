@@ -8,7 +8,7 @@ use trefoil_syntax::yaml::Node;
 use super::manifest::{self, Unit};
 use crate::Evidence;
 
-/// What every `apiVersion` of the format begins with.
+/// What every `apiVersion` of the format starts with.
 const OWNER: &str = "100monkeys.ai/";
 
 /// Words for `kind` that a unit has.
@@ -26,7 +26,7 @@ pub fn of(root: &Node) -> Vec<Evidence> {
         },
         // Misspelt, and everything else is right.
         Some(version) if unit.is_some() && suggest::nearest(version, [manifest::API_VERSION]).is_some() => &["kind"],
-        // Left out: what is under `spec` has to speak for it.
+        // Skipped: the keys under `spec` have to decide.
         None if mapping.get("apiVersion").is_none() && is_shaped(root, unit) => &["kind"],
         _ => &[],
     };
@@ -41,7 +41,7 @@ pub fn companion(root: &Node) -> Option<&'static str> {
     own.then_some("an AEGIS configuration file, not an agent or a workflow")
 }
 
-/// Whether `kind` is a word of its own, and not one of a unit or a slip of it.
+/// Whether `kind` is a word of its own, and neither the kind of a unit nor a misspelling of one.
 fn other_kind(root: &Node) -> bool {
     let kind = root.mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.string());
     kind.is_some_and(|kind| {

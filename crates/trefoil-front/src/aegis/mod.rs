@@ -1,7 +1,7 @@
 //! AEGIS: agents (`kind: Agent`) and state machines (`kind: Workflow`), decisions section 3.
 //!
-//! `manifest/` is what a file says, `names/` what its texts can name, `texts` those texts bound, `lint/` the mistakes in all
-//! of that, and `lower/` what it means as flows and steps; `program` leads a document through them.
+//! `manifest/` is what a file says, `names/` what its texts can name, `texts` those texts bound, and `lower/` what it means
+//! as flows and steps; `program` leads a document through them.
 
 pub mod callees;
 pub mod directory;

@@ -98,7 +98,7 @@ fn entry(lowering: &mut Lowering<'_>, project: &Project, document: usize) -> Opt
     let root = &project.documents.get(document)?.root;
     let key = match manifest::unit(root) {
         Some(Sort::Workflow) => FlowKey::Workflow(document),
-        // What is neither is read as what it looks like, to report what is wrong with its header.
+        // Any other file is read as the unit that it looks like, to report what is wrong with its header.
         None if manifest::looks_like(root) == Some(Sort::Workflow) => FlowKey::Workflow(document),
         Some(Sort::Agent) | None => FlowKey::Agent { document, intent: false },
     };

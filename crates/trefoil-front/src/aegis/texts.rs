@@ -32,7 +32,7 @@ impl Texts {
         let (_, text) = self.all.get(*self.by_place.get(&(moment, source.span))?)?;
         Some(text)
     }
-    /// A text as a program holds it; none: it is no template, and stands for nothing.
+    /// A text as a program holds it; none: it is not a valid template.
     pub fn text(&self, moment: Moment, source: &yaml::Text) -> Option<Text> {
         self.get(moment, source)?.text()
     }

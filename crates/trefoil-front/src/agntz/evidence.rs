@@ -40,7 +40,7 @@ fn has_all(node: &Node, keys: &[&str]) -> bool {
     node.mapping().is_some_and(|m| keys.iter().all(|key| m.get(key).is_some()))
 }
 
-/// What lies beside agntz manifests and is none: skill files.
+/// Files next to agntz manifests that are not manifests: skill files.
 pub fn companion(root: &Node) -> Option<&'static str> {
     let mapping = root.mapping()?;
     let has = |key: &str| mapping.get(key).is_some();

@@ -30,15 +30,15 @@ impl<'t> AgentRef<'t> {
     /// Reads a reference; the error says what is wrong with it.
     pub fn parse(text: &'t str) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("a reference names an agent".to_owned());
+            return Err("the reference is empty".to_owned());
         }
         if text.chars().any(char::is_whitespace) {
-            return Err("a reference has no white space".to_owned());
+            return Err("a reference cannot contain spaces".to_owned());
         }
         match text.split_once('@') {
             None => Ok(Self { id: text, version: None }),
-            Some(("", _)) => Err("there is no id before the `@`".to_owned()),
-            Some((_, v)) if v.contains('@') => Err("a reference has at most one `@`".to_owned()),
+            Some(("", _)) => Err("the id before the `@` is missing".to_owned()),
+            Some((_, v)) if v.contains('@') => Err("a reference can have only one `@`".to_owned()),
             Some((id, version)) => check_version(version).map(|()| Self { id, version: Some(version) }),
         }
     }
@@ -54,7 +54,7 @@ pub fn check_version(version: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{version}` is neither `latest`, an alias (a letter or digit first), nor a time stamp that ends in `Z`"
+        "`{version}` is not `latest`, an alias that starts with a letter or digit, or a timestamp that ends in `Z`"
     ))
 }
 

@@ -3,7 +3,7 @@
 //! - `ids`: ids, state keys, `id@version`
 //! - `schema`: `inputSchema` and `outputSchema`
 //! - `manifest`: what is written, key by key
-//! - `names`: what its texts may begin with
+//! - `names`: what its texts may start with
 //! - `bind`: references, names and texts, put together
 //! - `lower`: what it means
 //! - `lint`: what people get wrong

@@ -90,7 +90,7 @@ pub struct Inputs {
     pub properties: Vec<Property>,
     /// Where they are declared, and what is inside of them.
     pub members: Members,
-    /// The properties stand for all there is: no null is filled in beside them (a root with `anyOf` and the like).
+    /// The properties are complete: no null is added to them (a root with `anyOf` and the like).
     pub combined: bool,
     /// The input is a plain value that `userQuery` names.
     pub has_query: bool,

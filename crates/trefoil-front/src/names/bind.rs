@@ -24,13 +24,13 @@ pub struct Bound {
 pub enum End {
     /// At something.
     There,
-    /// From this segment on nobody knows.
+    /// From this segment on nothing is known.
     Open(usize),
-    /// Before this segment: what is there does not have it.
+    /// Before this segment: the value before it does not have it.
     Nothing(Stop),
 }
 
-/// Why a path does not go on.
+/// Why a path does not continue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stop {
     /// The segment that names nothing.
@@ -44,7 +44,7 @@ impl Bound {
     pub fn last(&self) -> Option<&Entry> {
         self.entries.last().filter(|_| !matches!(self.end, End::Nothing(_)))
     }
-    /// Its type; anything, where nobody knows or nothing is there.
+    /// Its type; anything, if it is unknown or missing.
     pub fn schema(&self) -> Value {
         self.last().map_or(Value::Bool(true), |e| e.schema.clone())
     }

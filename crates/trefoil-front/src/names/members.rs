@@ -31,7 +31,7 @@ impl Members {
     pub fn all(&self) -> impl Iterator<Item = Member> + '_ {
         self.0.iter().cloned()
     }
-    /// Where a path has no member to go on to: the place of the first one that there is.
+    /// Where a path has no member to continue to: the place of the first one that there is.
     pub fn where_it_ends<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Location> {
         let mut here = self.clone();
         for name in path {
@@ -48,7 +48,7 @@ impl Members {
     }
 }
 
-/// Where the properties of a schema of another file stand; that file's own lowering declares them.
+/// Where the properties of a schema of another file are; that file's own lowering declares them.
 pub fn places(file: FileId, node: &Node, json: &Value) -> Members {
     let Some(mapping) = members_of(node) else { return Members::default() };
     let declared = json.get("properties");

@@ -1,6 +1,6 @@
 //! The names of one place, as data.
 //!
-//! A dialect says once which names a text may begin with where it stands: a tree of [`Entry`]s whose inner names are put
+//! A dialect declares once which names a text in a place may start with: a tree of [`Entry`]s whose inner names are put
 //! together when somebody asks. All else is a reading of that tree: [`bind`] walks a path through it, editors list it,
 //! "did you mean" compares with it, and what looks like a placeholder in the wrong brackets is looked up in it.
 //!
@@ -46,7 +46,7 @@ pub struct Entry {
     pub inside: Inside,
 }
 
-/// What sort of name something has, for whoever advises on names.
+/// The sort of name, for advice about names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
     /// One of the format's own, or a part of a value.
@@ -120,7 +120,7 @@ pub trait Names: Send + Sync {
 pub enum Found {
     /// It is there.
     Is(Entry),
-    /// Nobody knows: whoever starts the run may give it.
+    /// Unknown: the caller of the run may pass it.
     Maybe(Entry),
     /// It is never there, and why.
     Never(Nothing),

@@ -1,4 +1,4 @@
-//! Where texts stand, and what of a text names something there.
+//! The places of texts, and which parts of a text are names there.
 
 use trefoil_ir::Position;
 use trefoil_syntax::Location;
@@ -6,17 +6,17 @@ use trefoil_template::{Reference, Segment};
 
 use super::{Bound, End, Entry, bind};
 
-/// A place where texts stand.
+/// A place of texts.
 pub trait Place {
     /// What its texts are for.
     fn position(&self) -> Position;
     /// Its names.
     fn root(&self) -> Entry;
-    /// How tags are written, for who writes those of another language. None: nobody asks here.
+    /// How tags are written, for authors who write those of another language. None: not needed here.
     fn tags(&self) -> Option<&'static Tags> {
         None
     }
-    /// Whether a path that names something was surely meant to be read, whatever brackets stand around it: no everyday word.
+    /// Whether a path that names something was surely meant to be read, in whatever brackets: no everyday word.
     /// `alone`: nothing beside the brackets says that a placeholder was meant.
     fn is_meant(&self, _path: &[Segment], _bound: &Bound, _alone: bool) -> bool {
         true
@@ -27,7 +27,7 @@ pub trait Place {
     }
 }
 
-/// A reference, where it stands, and what it names.
+/// A reference, where it is, and what it names.
 #[derive(Debug, Clone)]
 pub struct Use {
     /// The reference.
@@ -41,7 +41,7 @@ pub struct Use {
 /// How a dialect writes its tags, for who writes those of another language.
 #[derive(Debug)]
 pub struct Tags {
-    /// What stands between the braces of a placeholder and its path.
+    /// The space between the braces of a placeholder and its path.
     pub space: &'static str,
     /// What there is instead of the statements of other languages.
     pub statements: &'static str,
@@ -49,7 +49,7 @@ pub struct Tags {
     pub comparison: Option<&'static str>,
 }
 
-/// Whether a path surely names a value at a place of these names, so that it was meant to be read whatever brackets it is in.
+/// Whether a path surely names a value at a place of these names, so that it was meant to be read in whatever brackets.
 /// `alone`: nothing beside the brackets says that a placeholder was meant.
 pub fn is_there(place: &dyn Place, root: &Entry, path: &str, alone: bool) -> bool {
     let whole = place.whole_path(path);

@@ -91,7 +91,7 @@ pub fn keyword(reading: &Reading<'_>, entry: &Entry, depth: usize) {
                     reading.error(node.span, format!("`{}` {fault}", pattern.value));
                 }
                 Err(true) => {
-                    let message = format!("the patterns up to here take more than {} MB", PATTERNS_BYTES >> 20);
+                    let message = format!("the patterns up to here need more than {} MB", PATTERNS_BYTES >> 20);
                     let d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
                     reading.report(d.help(LESS));
                 }
@@ -104,7 +104,7 @@ pub fn keyword(reading: &Reading<'_>, entry: &Entry, depth: usize) {
             None => reading.wrong_type(node, name, "a mapping"),
         },
         Holds::Values => match node.sequence() {
-            Some([]) if name == "enum" => reading.error(node.span, "`enum` has no value, so nothing fits".to_owned()),
+            Some([]) if name == "enum" => reading.error(node.span, "`enum` is empty, so no value is valid".to_owned()),
             Some(_) => {}
             None => reading.wrong_type(node, name, "a list of at least one value"),
         },
@@ -147,14 +147,15 @@ pub fn types(reading: &Reading<'_>, node: &Node) {
                         reading.type_name(name);
                     }
                     None if item.is_null() => {
-                        let d = Diagnostic::error("invalid-schema", reading.reader.at(item.span), "a type is text");
+                        let d =
+                            Diagnostic::error("invalid-schema", reading.reader.at(item.span), "a type must be text");
                         reading.report(d.help("write `\"null\"` in quotes"));
                     }
-                    None => reading.wrong_type(item, "type", "a type's name"),
+                    None => reading.wrong_type(item, "type", "the name of a type"),
                 }
             }
         }
-        _ => reading.wrong_type(node, "type", "a type's name or a list of them"),
+        _ => reading.wrong_type(node, "type", "the name of a type, or a list of them"),
     }
 }
 
@@ -174,7 +175,7 @@ fn number(reading: &Reading<'_>, node: &Node, name: &str, positive: bool) {
         _ => return reading.wrong_type(node, name, "a number"),
     };
     if positive && value <= 0.0 {
-        reading.error(node.span, format!("`{name}` must be above 0"));
+        reading.error(node.span, format!("`{name}` must be more than 0"));
     }
 }
 
@@ -196,8 +197,8 @@ fn names(reading: &Reading<'_>, node: &Node, name: &str) {
                 };
                 if let Some(first) = seen.get(&*text.value) {
                     let at = reading.reader.at(text.span);
-                    let d = Diagnostic::error("invalid-schema", at, format!("`{}` is in it twice", text.value));
-                    reading.report(d.label(reading.reader.at(first.span), "here already"));
+                    let d = Diagnostic::error("invalid-schema", at, format!("`{}` is listed twice", text.value));
+                    reading.report(d.label(reading.reader.at(first.span), "the first one"));
                 } else {
                     seen.insert(&text.value, text);
                 }
@@ -208,9 +209,9 @@ fn names(reading: &Reading<'_>, node: &Node, name: &str) {
             let mut d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
             if let Some((Scalar::Bool(b), _)) = node.scalar() {
                 d = d.help(if b {
-                    "it goes beside `properties` and lists the names that must be there"
+                    "write it next to `properties`, with the names of the required ones"
                 } else {
-                    "drop it: a property is optional unless a `required` beside `properties` lists it"
+                    "remove it: a property is optional unless a `required` list next to `properties` names it"
                 });
             }
             reading.report(d);
@@ -229,7 +230,7 @@ pub fn cross_checks(reading: &Reading<'_>, node: &Node, schema: &Value, partial:
                 let d = Diagnostic::error(
                     "invalid-schema",
                     reading.reader.at(value.span),
-                    "this choice is not of the type",
+                    "this choice does not match the type",
                 );
                 reading.report_pointless(d.label(reading.reader.at(types.value.span), "the type"));
             }
@@ -241,8 +242,8 @@ pub fn cross_checks(reading: &Reading<'_>, node: &Node, schema: &Value, partial:
         && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
     {
         let at = reading.reader.at(default.value.span);
-        let message = format!("the default does not fit its own schema: {why}");
-        // What JSON Schema says of a default is advice; whoever fills it in fails because of it.
+        let message = format!("the default does not match its own schema: {why}");
+        // In JSON Schema a default is advice; filling it in would fail.
         let rule = if reading.is_plain() { "wrong-default" } else { "invalid-schema" };
         let d = Diagnostic::error(rule, at, message);
         reading.report_pointless(d);
@@ -261,7 +262,7 @@ pub fn cross_checks(reading: &Reading<'_>, node: &Node, schema: &Value, partial:
     ) {
         for name in names.iter().filter_map(Node::string).filter(|n| declared.get(&n.value).is_none()) {
             let at = reading.reader.at(name.span);
-            let message = format!("`{}` is required and not among `properties`", name.value);
+            let message = format!("`{}` is required but not in `properties`", name.value);
             // One that is required already was not meant a second time.
             let there = |key: &str| names.iter().filter_map(Node::string).any(|n| &*n.value == key);
             let free = declared.entries.iter().map(|e| &*e.key.value).filter(|key| !there(key));
@@ -274,7 +275,7 @@ pub fn cross_checks(reading: &Reading<'_>, node: &Node, schema: &Value, partial:
             match mapping.get("additionalProperties") {
                 // Nothing else may be there, and this has to be.
                 Some(closed) => {
-                    let message = format!("{message}, which are all there may be: nothing fits");
+                    let message = format!("{message}, and no others are allowed, so no value is valid");
                     let d = Diagnostic::error("invalid-schema", at, message);
                     reading.report_pointless(mended(d.label(reading.reader.at(closed.key.span), "no others")));
                 }
@@ -284,16 +285,16 @@ pub fn cross_checks(reading: &Reading<'_>, node: &Node, schema: &Value, partial:
     }
 }
 
-/// Choices that stand there twice, and keywords of another type than the one that is declared.
+/// Choices that are listed twice, and keywords for another type than the declared one.
 fn misplaced(reading: &Reading<'_>, mapping: &Mapping) {
     let choices = mapping.get("enum").and_then(|e| e.value.sequence()).unwrap_or_default();
     let mut seen: HashMap<&str, &Text> = HashMap::default();
     for text in choices.iter().filter_map(Node::string) {
         match seen.get(&*text.value) {
             Some(first) => {
-                let message = format!("`{}` is in it twice", text.value);
+                let message = format!("`{}` is listed twice", text.value);
                 let d = Diagnostic::warning("invalid-schema", reading.reader.at(text.span), message);
-                reading.reader.report(d.label(reading.reader.at(first.span), "here already"));
+                reading.reader.report(d.label(reading.reader.at(first.span), "the first one"));
             }
             None => {
                 seen.insert(&text.value, text);
@@ -303,8 +304,7 @@ fn misplaced(reading: &Reading<'_>, mapping: &Mapping) {
     for (i, text) in choices.iter().filter_map(Node::string).enumerate().filter(|_| choices.len() <= 40) {
         let alike = |other: &&Text| other.value != text.value && other.value.eq_ignore_ascii_case(&text.value);
         if let Some(first) = choices.iter().filter_map(Node::string).take(i).find(alike) {
-            let message =
-                format!("`{}` and `{}` are two choices that differ in capitals alone", first.value, text.value);
+            let message = format!("`{}` and `{}` differ only in case", first.value, text.value);
             let d = Diagnostic::info("invalid-schema", reading.reader.at(text.span), message);
             reading.reader.report(d.label(reading.reader.at(first.span), "the other one"));
         }
@@ -321,12 +321,12 @@ fn misplaced(reading: &Reading<'_>, mapping: &Mapping) {
         if &*kind.value == of {
             continue;
         }
-        let message = format!("`{key}` says nothing about `type: {}`: it is for `type: {of}`", kind.value);
+        let message = format!("`{key}` has no effect with `type: {}`: it is for `type: {of}`", kind.value);
         let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
         let d = d.label(reading.reader.at(kind.span), "the type");
         reading.reader.report(match key {
             "properties" if &*kind.value == "array" => {
-                d.help("what a list holds is under `items`: `items: { type: object, properties: ... }`")
+                d.help("describe what a list contains under `items`: `items: { type: object, properties: ... }`")
             }
             _ => d.help(format!("write `type: {of}`, or remove `{key}`")),
         });
@@ -372,7 +372,7 @@ fn pointless(reading: &Reading<'_>, mapping: &Mapping, kind: &Text) {
             continue;
         }
         let message = format!(
-            "`{key}` says nothing about `type: {}`: it is for `type: {}`",
+            "`{key}` has no effect with `type: {}`: it is for `type: {}`",
             kind.value,
             of.join("` and `type: ")
         );
@@ -386,7 +386,7 @@ fn pointless(reading: &Reading<'_>, mapping: &Mapping, kind: &Text) {
                 other,
             ),
             None if *key == "required" && &*kind.value == "array" => {
-                d.help("what the objects in a list must have goes under `items`")
+                d.help("describe the objects in a list under `items`")
             }
             None => d.help(format!("remove `{key}`")),
         });
@@ -416,7 +416,10 @@ fn limit_checks(reading: &Reading<'_>, mapping: &Mapping, (low, high, equal): &(
     }
     let relation = if from > to { "above" } else { "no less than" };
     let at = reading.reader.at(most.value.span);
-    let d =
-        Diagnostic::error("invalid-schema", at, format!("nothing fits: `{low}` {from} is {relation} `{high}` {to}"));
+    let d = Diagnostic::error(
+        "invalid-schema",
+        at,
+        format!("no value is valid: `{low}` {from} is {relation} `{high}` {to}"),
+    );
     reading.report_pointless(d.label(reading.reader.at(least.value.span), format!("`{low}`")));
 }

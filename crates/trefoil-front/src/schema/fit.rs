@@ -20,7 +20,7 @@ pub fn plain_fit(schema: &Json, value: &Json) -> Option<String> {
     let checker = Checker::new(schema).ok()?;
     match checker.check(value) {
         Ok(()) => None,
-        Err(Misfit::TooMuchWork) => Some("the schema makes it too much work to check this value".to_owned()),
+        Err(Misfit::TooMuchWork) => Some("the schema makes this value too expensive to check".to_owned()),
         Err(Misfit::Broken(errors)) => errors.first().map(one_line),
     }
 }
@@ -31,7 +31,7 @@ pub fn pattern_fault(pattern: &str) -> &'static str {
     // The usual engine of schemas knows more; what only it takes can be made to run for ever.
     let elsewhere = jsonschema::draft202012::options().offline().build(&schema).is_ok();
     if elsewhere {
-        "uses look-around, a backreference or too much repetition: such patterns can run for ever and are not supported"
+        "uses look-around, a backreference or too much repetition, which can run forever and is not supported"
     } else {
         "is not a valid regular expression"
     }

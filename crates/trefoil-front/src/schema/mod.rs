@@ -17,7 +17,7 @@ use crate::read::to_value;
 use reading::Reading;
 
 /// What to do about patterns that take too much room.
-pub(crate) const LESS: &str = "repeat less (`{1,50}` takes fifty times the room), or use `minLength` and `maxLength`";
+pub(crate) const LESS: &str = "repeat less (`{1,50}` needs 50 times the memory), or use `minLength` and `maxLength`";
 
 /// Bytes of a schema as JSON.
 pub const MAX_BYTES: usize = 262_144;
@@ -46,7 +46,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     // Whatever the checks at the keys let through, the compiler of schemas has the last word.
     if let Err(error) = options().build(&plain) {
         let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
-        reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a JSON Schema: {error}")));
+        reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a valid JSON Schema: {error}")));
         return None;
     }
     bounded(reader, node, &plain).then_some(json)
@@ -58,7 +58,7 @@ pub fn light(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bo
     if pattern_bytes([schema], PATTERNS_BYTES) <= PATTERNS_BYTES {
         return true;
     }
-    let message = format!("the patterns of the schema take more than {} MB", PATTERNS_BYTES >> 20);
+    let message = format!("the patterns of the schema need more than {} MB", PATTERNS_BYTES >> 20);
     let d = Diagnostic::error("invalid-schema", reader.at(node.span), message);
     reader.report(d.help(LESS));
     false
@@ -70,12 +70,12 @@ pub fn bounded(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> 
     let at = reader.at(at_pointer(node, &endless.pointer).span);
     let (message, help) = match endless.circular {
         true => (
-            "the schema comes back to itself without going deeper into the value",
+            "the schema refers to itself without going deeper into the value",
             "put the reference under `properties` or `items`, or remove it",
         ),
         false => (
-            "the references of the schema multiply: checking one value would take for ever",
-            "apply each definition once",
+            "the references of the schema multiply, so checking one value would take forever",
+            "use each definition once",
         ),
     };
     reader.report(Diagnostic::error("invalid-schema", at, message).help(help));

@@ -48,11 +48,11 @@ impl<'d> Reading<'d> {
     pub fn is_plain(&self) -> bool {
         self.plain
     }
-    /// The next schema stands beside another one that may declare what it requires.
+    /// The next schema is next to another one that may declare what it requires.
     pub fn note_partial(&self) {
         self.partial.set(true);
     }
-    /// Whether the schema that begins here stands beside another one.
+    /// Whether the schema that starts here is next to another one.
     pub fn take_partial(&self) -> bool {
         self.partial.replace(false)
     }
@@ -99,7 +99,7 @@ impl<'d> Reading<'d> {
         if depth <= MAX_DEPTH {
             return true;
         }
-        self.error(node.span, format!("the schema is too deep: at most {MAX_DEPTH} levels"));
+        self.error(node.span, format!("the schema is nested more than {MAX_DEPTH} levels deep"));
         false
     }
     /// Whether it is a type's name; reports when it is not.
@@ -108,7 +108,7 @@ impl<'d> Reading<'d> {
         if TYPES.contains(&name) {
             return true;
         }
-        let d = Diagnostic::error("invalid-schema", self.reader.at(text.span), format!("`{name}` is not a type"));
+        let d = Diagnostic::error("invalid-schema", self.reader.at(text.span), format!("unknown type `{name}`"));
         let all = TYPES.map(|t| format!("`{t}`")).join(", ");
         let foreign = [
             ("int", "integer"),
@@ -126,7 +126,7 @@ impl<'d> Reading<'d> {
         if let Some(of) = name.strip_suffix("[]") {
             let of = foreign.iter().find(|(f, _)| *f == of).map_or(of, |(_, t)| t);
             let of = if TYPES.contains(&of) { of } else { "string" };
-            self.report(d.help(format!("a list is `{{ type: array, items: {{ type: {of} }} }}`")));
+            self.report(d.help(format!("write a list as `{{ type: array, items: {{ type: {of} }} }}`")));
             return false;
         }
         let near = foreign.iter().find(|(f, _)| *f == name).map(|(f, t)| Near {
@@ -138,10 +138,10 @@ impl<'d> Reading<'d> {
         let near = near.or_else(|| suggest::near(name, TYPES));
         self.report(match near {
             Some(near) => {
-                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                let d = d.help(format!("did you mean `{}`? available: {all}", near.name));
                 respelt(d, self.reader.at(text.span), text, near)
             }
-            None => d.help(format!("it can be one of {all}")),
+            None => d.help(format!("available: {all}")),
         });
         false
     }
@@ -153,9 +153,9 @@ impl<'d> Reading<'d> {
             let d = Diagnostic::error(
                 "invalid-schema",
                 self.reader.at(text.span),
-                format!("`{}` leads outside of the schema", text.value),
+                format!("`{}` points outside the schema", text.value),
             );
-            self.report(d.help("only local references work, for example `#/$defs/name`"));
+            self.report(d.help("use a local reference, for example `#/$defs/name`"));
         }
     }
     /// Reports the references that lead nowhere in the finished schema.
@@ -164,7 +164,7 @@ impl<'d> Reading<'d> {
             let Some(path) = pointer.strip_prefix("#/") else { continue };
             let found = path.split('/').try_fold(json, |at, step| at.get(&step.replace("~1", "/").replace("~0", "~")));
             if found.is_none() {
-                self.error(*span, format!("`{pointer}` leads nowhere"));
+                self.error(*span, format!("`{pointer}` points to nothing"));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::references::References;
 use crate::depths::Depths;
 use crate::{Findings, Project, Reader};
 
-/// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it is paid for in stack.
+/// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it costs stack.
 const DEEPEST: u32 = 64;
 
 /// The files that entries lead to.
@@ -21,7 +21,7 @@ pub struct Calls<'p> {
     pub files: HashMap<usize, File<'p>>,
     /// Documents, those that one calls before it.
     pub callees_first: Vec<usize>,
-    /// What reading found, and what is wrong with references.
+    /// Findings of reading, and about references.
     pub found: Findings,
 }
 
@@ -116,9 +116,9 @@ impl<'p> Calls<'p> {
         if self.files.get(&at).is_some_and(|file| file.open) {
             let ring = open.iter().skip_while(|d| **d != at).chain([&at]).filter_map(|d| project.documents.get(*d));
             let ring: Vec<String> = ring.map(|d| format!("`{}`", d.path)).collect();
-            let message = format!("workflows call each other in a circle: {}", ring.join(" -> "));
+            let message = format!("circular references: {}", ring.join(" -> "));
             let d = Diagnostic::error("reference-cycle", reader.at(reference.span), message);
-            reader.report(d.help("a workflow cannot contain itself"));
+            reader.report(d.help("remove one of these calls: a workflow cannot contain itself"));
             return None;
         }
         let mut given: Vec<Arc<str>> = call.inputs.iter().map(|e| e.key.value.clone()).collect();

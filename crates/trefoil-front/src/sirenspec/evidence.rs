@@ -1,6 +1,6 @@
 //! Whether a document is a SirenSpec workflow, by what no other format has (decision C12).
 //!
-//! `agents`, `nodes`, `edges` and `version` are words of many formats: what is under them decides.
+//! `agents`, `nodes`, `edges` and `version` are words of many formats: their contents decide.
 
 use trefoil_syntax::suggest;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar};
@@ -27,7 +27,7 @@ pub fn of(root: &Node) -> Vec<Evidence> {
     found.into_iter().map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
 }
 
-/// The one block that there is, misspelt, where what is in it and the version are the format's own.
+/// A single block under a misspelt name, if its contents and the version are the format's own.
 fn misspelt(mapping: &Mapping) -> Option<&Entry> {
     mapping.get("version").filter(|e| is_own_version(&e.value))?;
     mapping.entries.iter().find(|e| {

@@ -1,6 +1,6 @@
 //! The SirenSpec front end: one file is one workflow of agents, swarms, factories, sub-workflows, people and tools.
 //!
-//! `manifest` reads what a file says, `names` knows what texts can name and binds them, `lint` finds mistakes in what is bound,
+//! `manifest` reads what a file says, `names` knows what texts can name and binds them,
 //! `lower` turns it into flows; `session` does that for a file and all that it calls. What differs from the original system is listed in
 //! `docs/compat/sirenspec.md`.
 

@@ -84,23 +84,23 @@ impl<'p> References<'p> {
     }
 
     fn unknown(&self, reader: &Reader<'_>, base: &str, reference: &Text) {
-        let message = format!("there is no workflow at `{}`", reference.value);
+        let message = format!("no workflow at `{}`", reference.value);
         let d = Diagnostic::error("unknown-reference", reader.at(reference.span), message);
         let stems = self.project.documents.iter().filter(|o| o.path != base).map(|o| stem(&o.path));
         reader.report(match suggest::nearest(stem(&reference.value), stems) {
             Some(near) => d.help(format!("did you mean the file of `{near}`? `ref` is relative to this file")),
-            None => d.help("`ref` is the path of a file, relative to this one: `./child.yaml`"),
+            None => d.help("write the path of a file relative to this one: `./child.yaml`"),
         });
     }
 
     /// Several files of the name are equally near (decision C10).
     fn ambiguous(&self, reader: &Reader<'_>, reference: &Text, found: &[usize]) {
-        let message = format!("several workflows are called `{}`", reference.value);
+        let message = format!("several workflows are named `{}`", reference.value);
         let mut d = Diagnostic::error("duplicate-id", reader.at(reference.span), message);
         for document in found.iter().filter_map(|at| self.project.documents.get(*at)) {
             d = d.label(Location::new(document.file, document.root.span), "one of them");
         }
-        reader.report(d.help("write the path of the file, relative to this one: `./child.yaml`"));
+        reader.report(d.help("write the path of a file relative to this one: `./child.yaml`"));
     }
 
     /// The documents that a reference can mean; of a bare name those that are nearest to who names it.

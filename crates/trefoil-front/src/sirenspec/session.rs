@@ -1,5 +1,5 @@
 //! Documents and every file that they call, as one program. Each file is read once; it is bound and lowered once for each set of
-//! inputs that it is called with, and once more if a run starts it.
+//! inputs that it is called with, and again if a run starts it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -53,17 +53,17 @@ impl Asked<'_, '_, '_> {
         }
     }
 
-    /// A path with a word before a name that does not belong there; `meant` stands for both.
+    /// A path with a needless word before a name; `meant` is both without it.
     pub fn without(&self, word: usize, meant: &[&str]) -> Diagnostic {
         let meant = meant.join(".");
-        let message = format!("nothing is called `{}.{}`", self.name(word), self.name(word + 1));
+        let message = format!("`{}.{}` is not defined", self.name(word), self.name(word + 1));
         let d = self.warning("unresolved-name", &message, &format!("write `{meant}`"));
         let place = mend::segments(&self.used.reference, self.used.at, word, word + 1);
         mend::rewritten(d, place, &meant, false)
     }
 }
 
-/// The name that was surely meant, where any other one could be there too: nothing but two letters swapped, or one left
+/// The name that was surely meant, even if any other one could exist too: only two letters swapped, or one left
 /// out, inside of a word.
 pub fn slip<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<Near<'c>> {
     let letters = |text: &str| {

@@ -40,24 +40,26 @@ fn missing_agent(directory: &Directory<'_>, text: &Text, own: Option<&str>, at: 
         let d = Diagnostic::warning("unknown-reference", at, format!("`{name}` is a workflow, not an agent"));
         return d.label(place, "declared here").help("call it in a state of `kind: Subworkflow`, or name an agent");
     }
-    let d = Diagnostic::warning("unknown-reference", at, format!("no agent in this folder is called `{name}`"));
+    let d = Diagnostic::warning("unknown-reference", at, format!("no agent in this folder is named `{name}`"));
     match near(directory, Unit::Agent, text, own, at, d) {
         Ok(d) => d,
         Err(d) if looks_like_uuid(name) => {
-            d.help("the id of a server's agent means nothing here: write the agent's `metadata.name`")
+            d.help("write the agent's `metadata.name`: ids of a server are not known here")
         }
-        Err(d) => d.help("only the embedded model can play it; for any other model put its manifest into the folder"),
+        Err(d) => {
+            d.help("only the embedded model can stand in for it; for any other model, add its manifest to the folder")
+        }
     }
 }
 
 fn missing_workflow(directory: &Directory<'_>, text: &Text, at: Location) -> Diagnostic {
-    let message = format!("no workflow in this folder is called `{}`", text.value);
+    let message = format!("no workflow in this folder is named `{}`", text.value);
     let d = Diagnostic::warning("unknown-reference", at, message);
     near(directory, Unit::Workflow, text, None, at, d)
-        .unwrap_or_else(|d| d.help("put its manifest into the folder; a run that can reach this state does not start"))
+        .unwrap_or_else(|d| d.help("add its manifest to the folder; a run that can reach this state does not start"))
 }
 
-/// The finding with the nearest name, or as it was when there is none.
+/// The finding with the nearest name, or unchanged if there is none.
 fn near(
     directory: &Directory<'_>,
     unit: Unit,
@@ -78,7 +80,7 @@ fn near(
 /// Several documents declare what is referenced (decision C10).
 fn ambiguous(directory: &Directory<'_>, unit: Unit, text: &Text, at: Location, several: &[usize]) -> Diagnostic {
     let sort = if unit == Unit::Agent { "agents" } else { "workflows" };
-    let mut d = Diagnostic::error("duplicate-id", at, format!("several {sort} are called `{}`", text.value));
+    let mut d = Diagnostic::error("duplicate-id", at, format!("several {sort} are named `{}`", text.value));
     for (_, place) in directory.declared(unit, &text.value).filter(|(document, _)| several.contains(document)) {
         d = d.label(place, "one of them");
     }
@@ -108,6 +110,6 @@ pub fn intents(unit: &Workflow<'_, '_>, found: &mut Found) {
         }
         let message = format!("`intent` has no effect: the prompt of `{}` does not read it", callee.name.value);
         let d = Diagnostic::warning("no-effect", unit.file.at(at), message);
-        found.push(d.help("write `{{intent}}` into its `prompt_template`, or put the text into `input`"));
+        found.push(d.help("write `{{intent}}` in its `prompt_template`, or put the text in `input`"));
     }
 }

@@ -23,7 +23,7 @@ fn actions<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (usize, &'u A
     })
 }
 
-/// Commands that are none, and placeholders where a shell would read them as code.
+/// Invalid commands, and placeholders where a shell would read them as code.
 pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (index, action) in actions(unit) {
         let Action::Command { command, .. } = action else { continue };
@@ -33,7 +33,7 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
         }
         let word = command.value.trim();
         if FOREIGN.contains(&word) {
-            let message = format!("`{word}` cannot be run: {WHY_FOREIGN}");
+            let message = format!("`{word}` is not supported yet: {WHY_FOREIGN}");
             let d = Diagnostic::warning("refused", unit.file.at(command.span), message);
             found.push(d.help("you can check and draw this file, but not run it"));
         } else if let Command::Script(script) = Command::read(&command.value) {
@@ -48,7 +48,7 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
 fn not_built_in(unit: &Workflow<'_, '_>, command: &Text) -> Option<Diagnostic> {
     let word = command.value.trim();
     let at = unit.file.at(command.span);
-    let message = format!("`{word}` is no built-in command: a shell will look for a program of that name");
+    let message = format!("`{word}` is not a built-in command, so the shell will look for a program with this name");
     let d = Diagnostic::warning("unknown-reference", at, message);
     // A path names a file of one's own.
     let near = suggest::near(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
@@ -72,14 +72,14 @@ fn unsafe_parts(unit: &Workflow<'_, '_>, command: &Text, script: &Script, found:
     let place = |range: &std::ops::Range<usize>| unit.file.at(command.source(range.start as u32..range.end as u32));
     for mistake in &script.mistakes {
         let d = Diagnostic::error("unsafe-placeholder", place(&mistake.range), mistake.message);
-        found.push(d.help("put the value into `env` under a name and write \"$NAME\" in the command"));
+        found.push(d.help("put the value in `env`, and write \"$NAME\" in the command"));
     }
-    // Quotes within `${...}` and behind a `$` have rules of their own, which differ from shell to shell.
+    // Quotes within `${...}` and after a `$` have rules of their own, which differ from shell to shell.
     let own_rules = ["${", "$'"].iter().any(|sign| command.value.contains(sign));
     if let Some(quote) = script.open.filter(|_| !own_rules) {
         let at = unit.file.at(command.span);
         let d = Diagnostic::warning("command-syntax", at, format!("a `{quote}` is never closed"));
-        let help = "the shell refuses the command; close it, or write `\\` before one that is meant as it is";
+        let help = "close it, or write `\\` before a literal one; the shell rejects the command";
         found.push(d.help(help));
     }
 }
@@ -101,8 +101,8 @@ fn program_from_data(unit: &Workflow<'_, '_>, index: usize, command: &Text, scri
         let d = Diagnostic::error("command-from-data", at, message);
         d.help("write the program's name here, and pass the value as an argument or in `env`")
     } else {
-        let d = Diagnostic::warning("command-from-data", at, "which program runs is decided by data");
-        d.help("the value is taken as the name of one program, without arguments")
+        let d = Diagnostic::warning("command-from-data", at, "data decides which program runs");
+        d.help("the value is used as the name of one program, without arguments")
     })
 }
 
@@ -116,13 +116,13 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
         let at = unit.file.at(key.span);
         let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
         if let Some(bare) = bare.filter(|bare| !bare.is_empty()) {
-            let message = format!("this writes a key called `{}`, and no `{bare}`", key.value);
+            let message = format!("this writes a key named `{}`, not `{bare}`", key.value);
             let d = Diagnostic::warning("invalid-name", at, message);
-            found.push(d.help(format!("write `{bare}`: keys of `env` are those of the Blackboard")));
+            found.push(d.help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
         }
         let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
         if taken || unit.names.index(&key.value).is_some() {
-            let what = if taken { "a name that templates have" } else { "the result of a state" };
+            let what = if taken { "a reserved name" } else { "the result of a state" };
             let message = format!("`update_blackboard` cannot write `{}`: it is {what}", key.value);
             found.push(Diagnostic::error("invalid-name", at, message).help("choose another key"));
         }
@@ -134,7 +134,8 @@ pub fn result_keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     for state in &unit.workflow.states {
         let Some(StateKind::Subworkflow(sub)) = &state.kind else { continue };
         let Some(key) = sub.result_key.as_ref().filter(|key| unit.names.index(&key.value).is_some()) else { continue };
-        let message = format!("templates read the state `{0}` by `{0}`, and never this key", key.value);
+        let message =
+            format!("`{0}` in templates is the result of the state `{0}`, so this key is never read", key.value);
         let d = Diagnostic::warning("invalid-name", unit.file.at(key.span), message);
         found.push(d.help("choose another key"));
     }

@@ -24,7 +24,7 @@ pub fn impossible(unit: &Workflow<'_, '_>, found: &mut Found) {
             let word = condition.describe();
             let word = word.split(' ').next().unwrap_or_default();
             let at = unit.file.at(transition.at);
-            let d = Diagnostic::warning("impossible-transition", at, format!("`{word}` can never hold here"));
+            let d = Diagnostic::warning("impossible-transition", at, format!("`{word}` is never true here"));
             found.push(d.help(why));
         }
     }
@@ -85,13 +85,13 @@ fn check_scale(unit: &Workflow<'_, '_>, state: &StateNames, first: &Transition, 
     }
     let range = match (least, most) {
         (Some(least), Some(most)) => format!("from {least} to {most}"),
-        (Some(least), None) => format!("from {least} on"),
-        (None, most) => format!("up to {}", most.unwrap_or_default()),
+        (Some(least), None) => format!("at least {least}"),
+        (None, most) => format!("at most {}", most.unwrap_or_default()),
     };
     let name = &state.name;
-    let message = format!("`{name}` answers with a score {range}, and this compares with 0 to 1");
+    let message = format!("the score of `{name}` is {range}, but this compares with 0 to 1");
     let d = Diagnostic::warning("out-of-range", unit.file.at(first.at), message)
-        .help("have the agent answer with a score from 0 to 1");
+        .help("make the agent answer with a score from 0 to 1");
     found.push(match answer.members.place("score") {
         Some(at) => d.label(at, "declared here"),
         None => d,
@@ -113,23 +113,23 @@ fn check_thresholds(unit: &Workflow<'_, '_>, all: &[Transition], answer: &Answer
         }
         let (score, confidence) = (most("score"), most("confidence"));
         let why = match condition {
-            Condition::ScoreAbove(t) if *t >= score => format!("no score is above {t}: {score} is the highest"),
-            Condition::ScoreBelow(t) if *t <= least => format!("no score is below {t}: {least} is the lowest"),
+            Condition::ScoreAbove(t) if *t >= score => format!("no score is above {t}: the highest is {score}"),
+            Condition::ScoreBelow(t) if *t <= least => format!("no score is below {t}: the lowest is {least}"),
             Condition::ScoreBetween(min, _) if *min > score => format!("{score} is the highest score"),
             Condition::ScoreBetween(_, max) if *max < least => format!("{least} is the lowest score"),
             Condition::ConfidenceAbove(t) if *t >= confidence => {
-                format!("no confidence is above {t}: {confidence} is the highest")
+                format!("no confidence is above {t}: the highest is {confidence}")
             }
             Condition::ScoreAndConfidenceAbove(t, _) if *t >= score => {
-                format!("no score is above {t}: {score} is the highest")
+                format!("no score is above {t}: the highest is {score}")
             }
             Condition::ScoreAndConfidenceAbove(_, t) if *t >= confidence => {
-                format!("no confidence is above {t}: {confidence} is the highest")
+                format!("no confidence is above {t}: the highest is {confidence}")
             }
             _ => continue,
         };
         let word = condition.describe();
-        let message = format!("`{word}` can never hold here");
+        let message = format!("`{word}` is never true here");
         let d = Diagnostic::warning("impossible-transition", unit.file.at(transition.at), message).help(why);
         found.push(match answer.members.place("score") {
             Some(at) => d.label(at, "the score is declared here"),
@@ -176,14 +176,13 @@ fn lacks(condition: &Condition, answer: &Answer) -> Option<(&'static str, Lack)>
 fn lacking(unit: &Workflow<'_, '_>, transition: &Transition, answer: &Answer, what: &str, lack: Lack) -> Diagnostic {
     let at = unit.file.at(transition.at);
     let word = transition.condition.as_ref().map(Condition::describe).unwrap_or_default();
-    let never = || Diagnostic::warning("impossible-transition", at, format!("`{word}` can never hold here"));
+    let never = || Diagnostic::warning("impossible-transition", at, format!("`{word}` is never true here"));
     let d = match lack {
-        Lack::Closed => never().help(format!("the agent's answer has no `{what}`: its schema allows none")),
-        Lack::Kind => never().help(format!("the `{what}` of the agent's answer is declared, and is no number")),
+        Lack::Closed => never().help(format!("the agent's answer has no `{what}`: its schema does not allow one")),
+        Lack::Kind => never().help(format!("the `{what}` of the agent's answer is not a number")),
         Lack::Undeclared => {
-            let message = format!("the agent's answer declares no `{what}`, and `{word}` looks at it");
-            let help =
-                format!("declare a `{what}` from 0 to 1 in the agent's schema, or ask for a field that is there");
+            let message = format!("the agent's answer declares no `{what}`, but `{word}` needs one");
+            let help = format!("declare a `{what}` from 0 to 1 in the agent's schema, or use a field that exists");
             Diagnostic::warning("unknown-property", at, message).help(help)
         }
     };

@@ -25,7 +25,7 @@ pub fn templates(unit: &Workflow<'_, '_>, found: &mut Found) {
 fn texts(unit: &Workflow<'_, '_>, node: &Node, named: &dyn Fn(&str) -> bool, found: &mut Found) {
     match &*node.kind {
         Kind::Scalar(_, text) if text.value.contains("{{") => {
-            let help = "write it where the value is used, or write the key in an `update_blackboard` state";
+            let help = "write it where the value is used, or set the key in an `update_blackboard` state";
             template::none(unit.file, text, "context", help, named, found);
         }
         Kind::Scalar(..) => {}

@@ -7,7 +7,7 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_front::aegis::CallSite;
 
-/// The chains of calls that come back to where they began.
+/// The chains of calls that come back to where they started.
 pub fn cycles(calls: &[CallSite]) -> Vec<Diagnostic> {
     let edges = calls.iter().map(|call| (call.from.0, call.to.0));
     let graph = petgraph::graph::DiGraph::<(), ()>::from_edges(edges);
@@ -27,10 +27,10 @@ pub fn cycles(calls: &[CallSite]) -> Vec<Diagnostic> {
 
 fn ring(calls: &[&CallSite]) -> Option<Diagnostic> {
     let (first, rest) = calls.split_first()?;
-    let message = format!("`{}` comes back to itself", first.name);
+    let message = format!("`{}` calls itself, directly or through others", first.name);
     let mut d = Diagnostic::error("reference-cycle", first.at, message);
     for call in rest {
         d = d.label(call.at, format!("calls `{}`", call.name));
     }
-    Some(d.help("a judge cannot be judged by itself, nor a workflow wait for itself"))
+    Some(d.help("remove one of these calls: a judge cannot judge itself, and a workflow cannot wait for itself"))
 }

@@ -31,12 +31,12 @@ pub fn unread(unit: &Workflow<'_, '_>, found: &mut Found) {
                 target.value
             );
             let d = Diagnostic::info("no-effect", unit.file.at(feedback.span), message);
-            found.push(d.help(format!("write `{{{{state.feedback}}}}` into the `input` of `{}`", target.value)));
+            found.push(d.help(format!("write `{{{{state.feedback}}}}` in the `input` of `{}`", target.value)));
         }
     }
 }
 
-/// Whether a reference reads `state.feedback`, or everything at once.
+/// Whether a reference reads `state.feedback`, or everything.
 fn reads_feedback(used: &Use) -> bool {
     let path: Vec<&str> = used.reference.path.iter().map(|s| &*s.name).collect();
     let path = path.strip_prefix(&["blackboard"]).unwrap_or(&path);

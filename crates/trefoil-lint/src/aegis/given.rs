@@ -1,5 +1,5 @@
 //! What a state gives to a callee that declares its input: a text that should be the JSON of an object, held against the
-//! schema as far as it is written out. What placeholders print nobody knows here.
+//! schema as far as it is written out. What placeholders print is unknown here.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn passed_on(unit: &Workflow<'_, '_>, name: &Text, taker: &Taker<'_>, found: &mu
     let start = &unit.names.input;
     if start.is_complete() {
         let given = |name: &str| ALWAYS.contains(&name) || start.declares(name);
-        let help = "without `input` an agent is given the start input, and `input_schema` does not declare it";
+        let help = "without `input` the agent gets the start input, and `input_schema` does not declare it";
         missing(unit.file, name.span, taker, help, &given, found);
     }
 }
@@ -55,7 +55,7 @@ struct Taker<'a> {
     pub wraps: bool,
 }
 
-/// Stands for a placeholder: fits where a number may stand, and inside quotes.
+/// Stands for a placeholder: valid as a number, and inside quotes.
 pub const PLACEHOLDER: &str = "9007199254740881";
 
 /// Looks at the text of an input.
@@ -83,12 +83,12 @@ fn check(file: Source<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
         Err(error) => {
             let message = error.to_string();
             let why = message.split(" at line ").next().unwrap_or_default();
-            found.push(no_object(file, text, taker, &format!("this is no JSON: {why}")));
+            found.push(no_object(file, text, taker, &format!("this is not JSON: {why}")));
         }
     }
 }
 
-/// A text that was surely meant as the JSON of an object, and is none.
+/// A text that was surely meant as a JSON object but is not valid.
 fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
     let Some(probe) = probe(&text.value) else { return };
     let probe = probe.trim();
@@ -98,11 +98,11 @@ fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");
         let d = Diagnostic::warning("wrong-type", file.at(text.span), message);
-        found.push(d.help("as it is, the workflow is given all of it as one text, its `input`"));
+        found.push(d.help("as written, the workflow gets all of it as one text, its `input`"));
     }
 }
 
-/// The text with something in place of every placeholder; none, if a block decides what is in it.
+/// The text with a stand-in for every placeholder; none if a block decides what is in it.
 pub fn probe(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -127,18 +127,18 @@ pub fn probe(text: &str) -> Option<String> {
 }
 
 fn no_object(file: Source<'_>, text: &Text, taker: &Taker<'_>, why: &str) -> Diagnostic {
-    let message = format!("`{}` takes an object, and {why}", taker.name);
+    let message = format!("`{}` needs an object, but {why}", taker.name);
     let all: Vec<_> = taker.schema.properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
     let d = Diagnostic::warning("wrong-type", file.at(text.span), message);
     let d = d.label(Location::new(taker.file, taker.schema.node.span), "declared here");
     d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
 }
 
-/// Says what the callee needs and is not given; `at` is what gives it too little, `help` says what it is given.
+/// Reports what the callee needs but does not get; `at` should pass it, `help` says what it gets instead.
 fn missing(file: Source<'_>, at: Span, taker: &Taker<'_>, help: &str, given: &dyn Fn(&str) -> bool, found: &mut Found) {
     let schema = taker.schema;
     for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
-        let message = format!("`{}` needs `{property}`, and is not given it", taker.name);
+        let message = format!("`{}` needs `{property}`, but does not get it", taker.name);
         let d = Diagnostic::warning("missing-input", file.at(at), message);
         let d = d.label(Location::new(taker.file, schema.property_at(property)), "required here");
         found.push(helped(d, help));
@@ -152,7 +152,7 @@ fn needs(schema: &JsonSchema, property: &str) -> bool {
 }
 
 /// A property that the callee does not declare: certain when its schema is closed, likely when a near name is. The property
-/// that has to be there and that was surely meant by it, if any.
+/// that is required and was surely meant by it, if any.
 fn unknown<'t>(
     file: Source<'_>,
     text: &Text,
@@ -169,7 +169,7 @@ fn unknown<'t>(
     let Some(near) = near.filter(|near| near.sure) else {
         if schema.closed() {
             let all = schema.properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
-            found.push(finding(file, text, taker, key).help(format!("it declares {all}")));
+            found.push(finding(file, text, taker, key).help(format!("available: {all}")));
         }
         return None;
     };
@@ -178,7 +178,7 @@ fn unknown<'t>(
     if lacks {
         // As bad as leaving it out.
         d.rule = "missing-input";
-        d.message = format!("`{}` needs `{}`, and is given `{key}`", taker.name, near.name);
+        d.message = format!("`{}` needs `{}`, but gets `{key}`", taker.name, near.name);
         d.labels.clear();
         d = d.label(Location::new(taker.file, schema.property_at(near.name)), "required here");
     }
@@ -196,5 +196,5 @@ fn finding(file: Source<'_>, text: &Text, taker: &Taker<'_>, key: &str) -> Diagn
     let at = text.value.find(&quoted).map_or(text.span, |at| text.source(at as u32..(at + quoted.len()) as u32));
     let message = format!("`{}` does not declare `{key}`", taker.name);
     let d = Diagnostic::warning("unknown-input", file.at(at), message);
-    d.label(Location::new(taker.file, taker.schema.node.span), "what it declares")
+    d.label(Location::new(taker.file, taker.schema.node.span), "its inputs")
 }

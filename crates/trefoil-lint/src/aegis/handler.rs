@@ -16,13 +16,13 @@ pub fn unknown(texts: &Texts, found: &mut Found) {
 
 fn finding(Use { reference, at, .. }: &Use) -> Option<Diagnostic> {
     let name = &*reference.path.first()?.name;
-    let message = format!("an output handler has no `{name}`: it is always empty");
+    let message = format!("an output handler has no `{name}`, so it is always empty");
     let d = Diagnostic::warning("unresolved-name", *at, message);
     Some(match suggest::near(name, HANDLER) {
         Some(near) => {
             let d = d.help(format!("did you mean `{}`?", near.name));
             mend::renamed(d, mend::segment(reference, *at, 0), near, true)
         }
-        None => d.help("it has `output` and `intent`"),
+        None => d.help("available: `output`, `intent`"),
     })
 }

@@ -20,8 +20,8 @@ pub fn check(asked: &Asked<'_, '_, '_>, segment: usize) -> Option<Diagnostic> {
     let all: Vec<_> = schema.properties().take(12).map(|(p, _)| format!("`{p}`")).collect();
     let help = match near {
         Some(near) => format!("did you mean `input.{}`?", near.name),
-        None if all.is_empty() => "it declares nothing".to_owned(),
-        None => format!("it declares {}", all.join(", ")),
+        None if all.is_empty() => "`input_schema` has no properties".to_owned(),
+        None => format!("available: {}", all.join(", ")),
     };
     // An open input may still have the field.
     let near = near.map(|n| suggest::Near { sure: n.sure && listed, ..n });

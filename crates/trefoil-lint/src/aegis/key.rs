@@ -1,5 +1,5 @@
-//! Keys of the Blackboard that nobody writes. A bare key may come with the start input, so only what certainly is empty is
-//! called so, and what is a slip of something that is there.
+//! Keys of the Blackboard that nothing writes. A bare key may come with the start input, so it is reported only if it
+//! is certainly empty, or a misspelling of a name that exists.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::suggest::{self, Near};
@@ -67,7 +67,7 @@ fn unwritten(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     if asked.used.bound.entries.get(at)?.doubt != Some(Doubt::Later) {
         return None;
     }
-    let message = format!("nothing writes `{key}` before `{}`: it is always empty", asked.names.name(here));
+    let message = format!("nothing writes `{key}` before `{}`, so it is always empty", asked.names.name(here));
     let d = Diagnostic::warning("unordered-read", asked.used.at, message);
     Some(d.label(asked.names.keys.get(key)?.at, "written here").help("check the transitions, or the name"))
 }
@@ -92,7 +92,7 @@ fn prefixed(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     })
 }
 
-/// What looks like the result of a state that there is not.
+/// A path that looks like the result of an unknown state.
 fn result_of_nothing(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     let (names, key) = (asked.names, asked.name(at));
     if !OF_RESULTS.contains(&asked.name(at + 1)) {
@@ -104,7 +104,7 @@ fn result_of_nothing(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic>
     let keys = || suggest::near(key, names.keys.keys().map(|k| &**k));
     let near = if on_board { keys().or(states.map(|n| Near { sure: false, ..n })) } else { states };
     let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
-    Some(asked.near("unresolved-name", &format!("no state is called `{key}`"), &help, at, near))
+    Some(asked.near("unresolved-name", &format!("unknown state `{key}`"), &help, at, near))
 }
 
 /// A name of two words, written as one.
@@ -116,7 +116,7 @@ fn joined(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     Some(mend::rewritten(d, asked.place(at), path, false))
 }
 
-/// A slip of a name that is there. `closed`: whoever starts the run cannot add the key.
+/// A misspelling of a name that exists. `closed`: the caller of the run cannot add the key.
 fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnostic> {
     let key = asked.name(at);
     let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
@@ -128,20 +128,20 @@ fn similar(asked: &Asked<'_, '_, '_>, at: usize, closed: bool) -> Option<Diagnos
     };
     if closed {
         let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
-        let message = format!("neither the context, nor the input, nor any state defines `{key}`");
+        let message = format!("neither the context, the input nor a state defines `{key}`");
         return Some(asked.near("unresolved-name", &message, &help, at, near));
     }
     if is_word(asked) && near.is_some_and(|n| n.sure) {
         return Some(without_quotes(asked, key));
     }
-    // With an open input anybody may give it, unless it is a slip of the pen.
+    // An open input may have it, unless it is a typo.
     let near = near.filter(|n| n.sure || abbreviated.is_some())?;
     let help = format!("did you mean `{}`? if the start input has `{key}`, declare it in `input_schema`", near.name);
     let message = format!("nothing in this manifest defines `{key}`");
     Some(asked.near("unresolved-name", &message, &help, at, Some(Near { sure: false, ..near })))
 }
 
-/// The names that a key can be a slip of. Of the context neither a state nor a name that templates have is a part.
+/// The names that a key can be a misspelling of. States and names of the format are not part of the context.
 fn known(names: &WorkflowNames, of_context: bool) -> impl Iterator<Item = &str> {
     let own = names.keys.keys().chain(names.input.fields()).map(|k| &**k);
     let others = names.state_names().chain(RESERVED.iter().copied());
@@ -157,12 +157,12 @@ fn foreign(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
         return feedback;
     }
     if matches!(key, "env" | "secrets") && at + 1 < asked.length() {
-        let message = format!("nothing in this manifest defines `{key}`: templates of this format do not read it");
-        let help = "a System state reads the environment of its command; give other values as input";
+        let message = format!("nothing in this manifest defines `{key}`, and templates cannot read it");
+        let help = "use the environment in the command of a System state; pass other values as input";
         return Some(asked.warning("unresolved-name", &message, help));
     }
     if is_helper(key) && alone {
-        let message = format!("`{key}` is a helper, and nothing comes after it: here it is the name of a key");
+        let message = format!("`{key}` is a helper without an argument, so it is read as the name of a key");
         return Some(asked.warning("unresolved-name", &message, "write its argument after it"));
     }
     None
@@ -189,13 +189,13 @@ fn is_word(asked: &Asked<'_, '_, '_>) -> bool {
 
 /// A text without its quotes: it is read as a name, and nothing has it.
 fn without_quotes(asked: &Asked<'_, '_, '_>, key: &str) -> Diagnostic {
-    let message = format!("nothing is called `{key}`: without quotes it is the name of a value");
+    let message = format!("`{key}` is not defined: without quotes it is the name of a value");
     let d = Diagnostic::warning("unresolved-name", asked.used.at, message);
     let place = asked.place(0);
     let double = place.is_some_and(|place| asked.unit.file.is_in_double_quotes(place.span));
     let quote = if double { '\'' } else { '"' };
     let meant = format!("{quote}{key}{quote}");
-    let help = format!("write `{meant}` where the text is meant");
+    let help = format!("write `{meant}` for the text");
     match place {
         Some(place) => d.suggestion(help, place, meant),
         None => d.help(help),

@@ -13,7 +13,7 @@ pub fn entries(unit: &Workflow<'_, '_>, found: &mut Found) {
         && let Some(shortest) = shortest(unit)
         && shortest > unit.workflow.max_entries as usize
     {
-        let message = format!("no run gets to an end: the shortest way there has {shortest} states");
+        let message = format!("no run can reach an end: the shortest path has {shortest} states");
         found.push(Diagnostic::warning("endless-loop", unit.file.at(at), message).help("allow at least that many"));
     }
 }
@@ -23,7 +23,7 @@ pub fn visits(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (i, state) in unit.workflow.states.iter().enumerate() {
         let Some(at) = state.max_visits_at.filter(|_| state.max_visits == 1) else { continue };
         if unit.names.paths.reachable(i) && unit.names.paths.before(i, i) != Before::Never {
-            let message = format!("transitions lead back to `{}`, and its second visit fails the run", state.name);
+            let message = format!("transitions lead back to `{}`, but its second visit fails the run", state.name);
             found.push(Diagnostic::warning("endless-loop", unit.file.at(at), message).help("allow at least 2 visits"));
         }
     }
@@ -45,7 +45,7 @@ fn shortest(unit: &Workflow<'_, '_>) -> Option<usize> {
                 _ => continue,
             }
             let state = unit.workflow.states.get(at)?;
-            // A way that cannot be told may be shorter.
+            // A way of unknown length may be shorter.
             let written = state.transitions.as_deref().unwrap_or_default();
             if state.kind.is_none() || written.is_empty() || leave_success_open(written) {
                 return Some(length);

@@ -72,7 +72,7 @@ const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
     limit::iteration,
 ];
 
-/// The mistakes in everything that entries lead to. What a document says is told once, whatever it is called as.
+/// The mistakes in everything that entries lead to. What a document says is reported once, whatever it is called as.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
     let mut found = Vec::new();

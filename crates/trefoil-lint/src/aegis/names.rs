@@ -41,8 +41,9 @@ fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
     };
     match at.checked_sub(1).map(|before| asked.name(before))? {
         "workflow" => {
-            let context =
-                format!("a field of the start input is `input.{name}`, one of the context `workflow.context.{name}`");
+            let context = format!(
+                "write `input.{name}` for a field of the start input, `workflow.context.{name}` for one of the context"
+            );
             unknown(&format!("`workflow` has no `{name}`"), &context)
         }
         "state" => unknown(&format!("`state` has no `{name}`"), "write `state.feedback`"),
@@ -50,12 +51,12 @@ fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
             let what = if name.is_empty() { "human".to_owned() } else { format!("human.{name}") };
             unknown(&format!("`{what}` is always empty"), "write `human.feedback`")
         }
-        "execution" => unknown("of `execution` only the `id` is known", "write `execution.id`"),
+        "execution" => unknown("only `execution.id` can be read from `execution`", "write `execution.id`"),
         _ => None,
     }
 }
 
-/// Feedback that nobody gives.
+/// Feedback that nothing gives.
 fn always_empty(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
     use trefoil_ir::Defined::Never;
     let entries = &asked.used.bound.entries;

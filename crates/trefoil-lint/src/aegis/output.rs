@@ -9,12 +9,12 @@ use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::schema::JsonSchema;
 use trefoil_front::mend::respelt;
 
-/// A schema for what nobody puts together.
+/// A schema without an output that it describes.
 pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {
     match (&unit.workflow.output_template, &unit.workflow.output_schema) {
         (None, Some(schema)) => {
             let message =
-                "`output_schema` has no effect: without `output_template` the output is what the last state answered";
+                "`output_schema` has no effect: without `output_template` the output is the answer of the last state";
             found.push(Diagnostic::warning("no-effect", unit.file.at(schema.node.span), message));
         }
         (Some(node), _) if node.mapping().is_none() => {
@@ -32,7 +32,7 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     let meant = unknown(unit, schema, mapping, found);
     for (property, _) in schema.properties().filter(|(p, _)| schema.requires(p)) {
         if mapping.get(property).is_none() && !meant.contains(property) {
-            let message = format!("`output_template` gives no `{property}`, and `output_schema` requires it");
+            let message = format!("`output_template` has no `{property}`, but `output_schema` requires it");
             let d = Diagnostic::warning("missing-key", unit.file.at(node.span), message);
             found.push(d.label(unit.file.at(schema.property_at(property)), "required here"));
         }

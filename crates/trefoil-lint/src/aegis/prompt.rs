@@ -29,7 +29,7 @@ fn no_name(unit: &Agent<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> D
     let (reference, at) = (&used.reference, used.at);
     let name = reference.path.first().map_or("", |s| &*s.name);
     let place = mend::segment(reference, at, 0);
-    let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`: it is always empty"));
+    let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`, so it is always empty"));
     match suggest::near(name, names.iter().map(|n| &**n)) {
         _ if matches!(name, "last_error" | "error" | "error_message") => {
             mend::rewritten(d.help("did you mean `previous_error`?"), place, "previous_error", false)
@@ -40,9 +40,9 @@ fn no_name(unit: &Agent<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> D
         }
         Some(near) => mend::renamed(d.help(format!("did you mean `{}`?", near.name)), place, near, true),
         None if matches!(name, "workflow" | "blackboard" | "state") => {
-            d.help("an agent does not see the workflow that calls it: put the value into the state's `input`")
+            d.help("an agent does not see the workflow that calls it: pass the value in the state's `input`")
         }
-        None => d.help(format!("a field of the input is `input.{name}`")),
+        None => d.help(format!("write `input.{name}` for a field of the input")),
     }
 }
 
@@ -64,7 +64,7 @@ fn no_field(unit: &Agent<'_, '_>, used: &Use) -> Option<Diagnostic> {
     })
 }
 
-/// What the prompt shows: the first names of its references; none: perhaps everything, or nobody knows.
+/// The first names of the prompt's references; none: perhaps everything, or unknown.
 fn shown<'u>(unit: &'u Agent<'_, '_>) -> Option<Vec<&'u str>> {
     let prompt = unit.agent.prompt.as_ref()?;
     unit.texts.get(PROMPT, prompt)?.as_template()?;
@@ -72,18 +72,18 @@ fn shown<'u>(unit: &'u Agent<'_, '_>) -> Option<Vec<&'u str>> {
     uses.collect()
 }
 
-/// What the agent is told, or given, and its prompt never shows.
+/// What the agent gets but its prompt never shows.
 pub fn unread(unit: &Agent<'_, '_>, found: &mut Found) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
     let at = unit.file.at(prompt.span);
     if !shown.contains(&"instruction") {
         let d = Diagnostic::warning("no-effect", at, "`instruction` has no effect: `prompt_template` does not read it");
-        found.push(d.help("write `{{instruction}}` where the model is to read it"));
+        found.push(d.help("write `{{instruction}}` where the model should read it"));
     }
     if !["input", "intent", "attachments"].iter().any(|name| shown.contains(name)) {
-        let message = "`prompt_template` does not read `input`: what the agent is given never reaches its model";
+        let message = "`prompt_template` does not read `input`, so the model never sees the agent's input";
         let d = Diagnostic::info("no-effect", at, message);
-        found.push(d.help("write `{{input}}` where the model is to read it"));
+        found.push(d.help("write `{{input}}` where the model should read it"));
     }
 }
 
@@ -98,14 +98,14 @@ pub fn unread_context(unit: &Agent<'_, '_>, found: &mut Found) {
     };
     let message = format!("`context` has no effect: {prompt} does not read it");
     let d = Diagnostic::warning("no-effect", unit.file.at(first.span), message);
-    found.push(d.help("write `{{context}}` into `prompt_template` where the model is to read it"));
+    found.push(d.help("write `{{context}}` in `prompt_template` where the model should read it"));
 }
 
 /// Placeholders in texts that are no templates.
 pub fn templates(unit: &Agent<'_, '_>, found: &mut Found) {
     let named = |path: &str| unit.names.prompt.begin(path);
     if let Some(instruction) = &unit.agent.instruction {
-        let help = "put it into `prompt_template`";
+        let help = "put it in `prompt_template`";
         template::none(unit.file, instruction, "instruction", help, &named, found);
     }
     for validator in &unit.agent.execution.validation {
@@ -115,7 +115,7 @@ pub fn templates(unit: &Agent<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Files for the context that nobody could read.
+/// Files of the context that cannot be read.
 pub fn files(unit: &Agent<'_, '_>, found: &mut Found) {
     for entry in unit.agent.context.iter().filter(|_| unit.project.context.is_none()) {
         let ContextEntry::File(path) = entry else { continue };

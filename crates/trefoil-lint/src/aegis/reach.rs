@@ -20,7 +20,7 @@ pub fn initial(unit: &Workflow<'_, '_>, found: &mut Found) {
         return;
     }
     let at = unit.file.at(text.span);
-    let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
+    let d = Diagnostic::error("unknown-reference", at, format!("unknown state `{}`", text.value));
     found.push(match suggest::near(&text.value, unit.names.state_names()) {
         Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
         None => d,
@@ -94,7 +94,7 @@ fn going_round(unit: &Workflow<'_, '_>, found: &mut Found) {
     found.push(d.help(help));
 }
 
-/// The states behind each, by their transitions.
+/// The states after each, by their transitions.
 pub fn successors(unit: &Workflow<'_, '_>, state: usize) -> Vec<usize> {
     let written = unit.workflow.states.get(state).and_then(|s| s.transitions.as_deref()).unwrap_or_default();
     written.iter().filter_map(|t| unit.names.index(&t.target.as_ref()?.value)).collect()

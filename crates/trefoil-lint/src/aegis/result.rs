@@ -39,12 +39,12 @@ fn no_field(asked: &Asked<'_, '_, '_>, at: usize, state: usize, fields: &[Arc<st
     let help = match near {
         Some(near) => format!("did you mean `{name}.{}`?", near.name),
         None if *asked.names.outcome(state) == Outcome::Agent => match answers_with(asked, state, field) {
-            true => format!("a field of the answer is `{name}.output.{field}`"),
-            false => format!("the answer is `{name}.output`"),
+            true => format!("write `{name}.output.{field}` for a field of the answer"),
+            false => format!("write `{name}.output` for the answer"),
         },
-        None => format!("it has {}", listed(&fields)),
+        None => format!("available: {}", listed(&fields)),
     };
-    let message = format!("the result of `{name}` has no `{field}`: it is always empty");
+    let message = format!("the result of `{name}` has no `{field}`, so it is always empty");
     asked.near("unknown-property", &message, &help, at, near)
 }
 
@@ -55,10 +55,10 @@ fn no_member(asked: &Asked<'_, '_, '_>, at: usize, fields: &[Arc<str>]) -> Diagn
     let near = suggest::near(field, fields.iter().copied());
     let help = match near {
         Some(near) => format!("did you mean `{}`?", near.name),
-        None => format!("it has {}", listed(&fields)),
+        None => format!("available: {}", listed(&fields)),
     };
     let before: Vec<&str> = (0..at).map(|i| asked.name(i)).collect();
-    let message = format!("`{}` has no `{field}`: it is always empty", before.join("."));
+    let message = format!("`{}` has no `{field}`, so it is always empty", before.join("."));
     asked.near("unknown-property", &message, &help, at, near)
 }
 
@@ -66,7 +66,7 @@ fn listed(fields: &[&str]) -> String {
     fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether an agent's answer may well have a field: it declares it, or is an object of which nobody knows all.
+/// Whether an agent's answer may have a field: it declares it, or it is an open object.
 fn answers_with(asked: &Asked<'_, '_, '_>, state: usize, field: &str) -> bool {
     let answer = asked.names.states.get(state).and_then(|s| s.answers.first());
     match answer.and_then(|answer| answer.schema.get("properties")) {
@@ -75,7 +75,7 @@ fn answers_with(asked: &Asked<'_, '_, '_>, state: usize, field: &str) -> bool {
     }
 }
 
-/// What may be there, as far as anybody knows, and is surely a slip of something that is.
+/// A name that may exist but is surely a misspelling of one that does.
 fn unlikely(asked: &Asked<'_, '_, '_>, segment: usize, at: usize, state: usize) -> Option<Diagnostic> {
     let (names, field) = (asked.names, asked.name(at));
     let name = names.name(state);
@@ -83,15 +83,16 @@ fn unlikely(asked: &Asked<'_, '_, '_>, segment: usize, at: usize, state: usize) 
     match (names.outcome(state), at - segment) {
         (Outcome::Open, 1) => {
             let near = slip(field, OPEN.into_iter())?;
-            let message = format!("the result of `{name}` surely has no `{field}`");
+            let message = format!("the result of `{name}` has no `{field}`");
             let help = format!("did you mean `{name}.{}`?", near.name);
             Some(asked.near("unknown-property", &message, &help, at, Some(near)))
         }
         (outcome, 2) if outcome.is_command() && asked.name(segment + 1) == "output" => {
-            // JSON that a command printed may have any field; a near miss of what every command has is none.
+            // JSON that a command printed may have any field, except a near miss of what every command has.
             let all = inside.all();
             let near = suggest::near(field, all.iter().map(|(n, _)| &**n)).filter(|near| near.sure)?;
-            let message = format!("the result of `{name}` has no `{field}`, unless it prints JSON that has");
+            let message =
+                format!("the result of `{name}` has no `{field}`, unless the command prints JSON with this field");
             let help = format!("did you mean `{name}.output.{}`?", near.name);
             let near = suggest::Near { sure: false, ..near };
             Some(asked.near("unknown-property", &message, &help, at, Some(near)))
@@ -99,7 +100,7 @@ fn unlikely(asked: &Asked<'_, '_, '_>, segment: usize, at: usize, state: usize) 
         (Outcome::Parallel { .. }, 3) if asked.name(segment + 1) == "consensus" => {
             let all = inside.all();
             let near = slip(field, all.iter().map(|(n, _)| &**n))?;
-            let message = format!("a consensus surely has no `metadata.{field}`");
+            let message = format!("a consensus has no `metadata.{field}`");
             let help = format!("did you mean `{}`?", near.name);
             Some(asked.near("unknown-property", &message, &help, at, Some(near)))
         }
@@ -115,5 +116,5 @@ fn no_figure(asked: &Asked<'_, '_, '_>, at: usize, state: usize) -> Option<Diagn
     let message = format!("`{path}` is always empty: the agent's answer has no `{what}`");
     let declared = answer.get("properties").and_then(Value::as_object).into_iter().flatten();
     let all: Vec<_> = declared.map(|(p, _)| format!("`{name}.output.{p}`")).take(8).collect();
-    Some(asked.warning("unknown-property", &message, &format!("there is {}", all.join(", "))))
+    Some(asked.warning("unknown-property", &message, &format!("available: {}", all.join(", "))))
 }

@@ -1,4 +1,4 @@
-//! States as a whole: their names, and answers that nobody gives.
+//! States as a whole: their names, and answers that nobody can give.
 
 use trefoil_syntax::Diagnostic;
 
@@ -10,9 +10,9 @@ use trefoil_front::aegis::manifest::state::StateKind;
 pub fn names(unit: &Workflow<'_, '_>, found: &mut Found) {
     for state in &unit.workflow.states {
         if RESERVED.contains(&&*state.name) || state.name.contains(['.', '/', ' ', '{', '}']) {
-            let message = format!("templates cannot read the result of a state called `{}`", state.name);
+            let message = format!("templates cannot read the result of a state named `{}`", state.name);
             let d = Diagnostic::warning("invalid-name", unit.file.at(state.span), message);
-            found.push(d.help("write letters, digits, `_` and `-`, and none of the names that templates have"));
+            found.push(d.help("use letters, digits, `_` and `-`, and no reserved name"));
         }
     }
 }
@@ -27,7 +27,7 @@ pub fn unanswered(unit: &Workflow<'_, '_>, found: &mut Found) {
             continue;
         }
         let message =
-            format!("no transition of `{}` matches `{answer}`, so the run fails when no answer comes", state.name);
+            format!("no transition of `{}` matches `{answer}`, so the run fails if nobody answers in time", state.name);
         let d = Diagnostic::warning("unknown-value", unit.file.at(span), message);
         found.push(d.help("add a transition for it, or one with `condition: always`"));
     }

@@ -16,7 +16,7 @@ pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
 
 fn finding(unit: &Workflow<'_, '_>, text: &Text) -> Diagnostic {
     let at = unit.file.at(text.span);
-    let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
+    let d = Diagnostic::error("unknown-reference", at, format!("unknown state `{}`", text.value));
     let near = suggest::near(&text.value, unit.names.state_names());
     match near.filter(|near| near.distance == 0 || !means_the_end(&text.value)) {
         None if means_the_end(&text.value) => {
@@ -27,7 +27,7 @@ fn finding(unit: &Workflow<'_, '_>, text: &Text) -> Diagnostic {
     }
 }
 
-/// Whether a target is what other systems call the end of a run: no slip of a state's name, however near it comes to one.
+/// Whether a target is another system's name for the end of a run, and not a misspelt state, however near it is to one.
 fn means_the_end(target: &str) -> bool {
     const WORDS: &[&str] = &[
         "end",

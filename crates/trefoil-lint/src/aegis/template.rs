@@ -1,4 +1,4 @@
-//! Placeholders in what is data: nobody fills them in.
+//! Placeholders in data, which nothing fills in.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -16,7 +16,7 @@ pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn
             continue;
         }
         let at = file.at(source.source(open as u32..(open + len + 2) as u32));
-        let message = format!("`{{{{{path}}}}}` stays as it is: `{what}` is no template");
+        let message = format!("`{{{{{path}}}}}` stays as it is: `{what}` is not a template");
         found.push(helped(Diagnostic::warning("no-effect", at, message), help));
     }
 }

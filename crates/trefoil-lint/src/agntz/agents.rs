@@ -31,17 +31,17 @@ fn refused(reader: &Reader<'_>, refusal: &Refusal) {
 fn no_tools(reader: &Reader<'_>, agent: &ToolAgent<'_>) {
     let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
     let message = format!("no implementation for the {} tool `{}` on the command line", tool.sort(), name.value);
-    let help = "answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library";
+    let help = "use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library";
     reader.report(Diagnostic::warning("missing-tool", reader.at(name.span), message).help(help));
 }
 
 /// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.
 fn too_short(reader: &Reader<'_>, agent: &Agent<'_>) {
     let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms <= 200), agent.timeout_at) else { return };
-    let message = format!("`timeoutMs` is in milliseconds; hardly any model answers within {ms} ms");
+    let message = format!("`timeoutMs` is {ms} ms; hardly any model answers in that time");
     let meant = ms.saturating_mul(1000).to_string();
     let d =
-        Diagnostic::warning("out-of-range", reader.at(at), message).help(format!("for {ms} seconds write `{meant}`"));
+        Diagnostic::warning("out-of-range", reader.at(at), message).help(format!("write `{meant}` for {ms} seconds"));
     reader.report(d.suggestion(format!("write `{meant}`"), reader.at(at), meant));
 }
 

@@ -17,7 +17,7 @@ const WORDS: &[&str] = &[
     "role", "source", "state", "status", "style", "target", "title", "tone", "type", "unit", "units",
 ];
 
-/// Looks at a value that as a whole is the name of something, without braces. `key` is what it is the value of.
+/// Looks at a value that as a whole is a name without braces. `key` is its key.
 pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, at: At, key: &str) {
     let value = source.value.trim();
     let is_there = |path: &str| Here::anywhere(names, at).has(path);
@@ -32,7 +32,7 @@ pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, at: At
     reader.report(lookalike::bare(reader.file, source, path));
 }
 
-/// What stands in the signs of another language, as the whole of a value: `$body`, `%body%`, and braces of full width.
+/// A whole value in the syntax of another language: `$body`, `%body%`, and full-width braces.
 /// `$.body` is a JSONPath, `<body>` a tag.
 fn in_signs(value: &str) -> Option<&str> {
     match value.chars().next()? {
@@ -83,7 +83,7 @@ fn shell(reader: &Reader<'_>, text: &Text) {
         let whole = start..start + left.len() + name.len() + right.len();
         let place = text.source(whole.start as u32..whole.end as u32);
         let straight = (place.end - place.start) as usize == whole.len();
-        let message = format!("`{left}{name}{right}` is text, and the environment is not read");
+        let message = format!("`{left}{name}{right}` is text, so the environment is not read");
         let d = Diagnostic::warning("not-a-placeholder", reader.at(place), message);
         let meant = format!("{{{{env.{name}}}}}");
         reader.report(match straight && text.style != Style::Plain {

@@ -12,7 +12,7 @@ use trefoil_front::mend;
 use trefoil_front::names::Use;
 use trefoil_front::read::Reader;
 
-/// Warns of what is constant in a text: in a condition, or in the tests of a template's blocks.
+/// Warns of constants in a text: in a condition, or in the tests of a template's blocks.
 pub fn check(reader: &Reader<'_>, text: &AgentText) {
     let AgentText { here, bound } = text;
     match &bound.content {
@@ -39,7 +39,7 @@ fn conditional(reader: &Reader<'_>, here: &Here, bound: &BoundText, condition: &
             let message = format!("`{whole}` is text, because of the quotes: the condition is always the same");
             let d = Diagnostic::warning("constant-condition", reader.at(place), message);
             let d = d.help(format!("remove the quotes around `{inner}`"));
-            // Where the text stands in the file as it is read, and its own quotes are others.
+            // Only if the text in the file is the same as the text that is read, and its own quotes are others.
             let straight = (place.end - place.start) as usize == whole.len();
             reader.report(match straight && source.style != Style::Plain {
                 true => d.fix(format!("write `{inner}`"), reader.at(place), inner.to_owned()),
@@ -51,7 +51,7 @@ fn conditional(reader: &Reader<'_>, here: &Here, bound: &BoundText, condition: &
         let d = Diagnostic::warning("constant-condition", reader.at(source.span), message);
         let word = source.value.split_whitespace().next().unwrap_or("name");
         let word = word.trim_matches(|c: char| "\"'=!<>&|".contains(c));
-        let d = d.help(format!("a name is written in braces: `{{{{{word}}}}}`"));
+        let d = d.help(format!("write a name in braces: `{{{{{word}}}}}`"));
         let known = !word.is_empty() && here.names.roots(here.at).iter().any(|n| Some(&**n) == word.split('.').next());
         reader.report(if known { braced(reader, source, word, d) } else { d });
         return;
@@ -73,9 +73,7 @@ fn not_computed(reader: &Reader<'_>, source: &Text, template: &Template, sent: b
     if computes(condition.expression(), sent) {
         let message = format!("`{}` is text here: nothing is compared", value.trim());
         let d = Diagnostic::warning("not-computed", reader.at(source.span), message);
-        reader.report(d.help(
-            "a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`",
-        ));
+        reader.report(d.help("compare in `when` or `until`, or let an agent answer it in its `outputSchema`"));
     }
 }
 
@@ -171,7 +169,7 @@ impl Visitor<'_, '_> {
         }
     }
 
-    /// Literals that stand between `&&` and `||` by themselves: their truth is known.
+    /// Literals that are between `&&` and `||` by themselves: their truth is known.
     fn alone(&self, parts: &[Expression]) {
         for (i, part) in parts.iter().enumerate() {
             let Expression::Literal(value) = part else { continue };
@@ -183,17 +181,16 @@ impl Visitor<'_, '_> {
             let d = Diagnostic::warning("constant-condition", self.reader.at(at), message);
             let names = self.here.names.roots(self.here.at);
             if value.as_str().is_some_and(|word| names.iter().any(|n| Some(&**n) == word.split('.').next())) {
-                self.reader.report(d.help(format!("a name is written in braces: `{{{{{text}}}}}`")));
+                self.reader.report(d.help(format!("write a name in braces: `{{{{{text}}}}}`")));
                 continue;
             }
             let before = parts.get(..i).unwrap_or_default().iter().rev();
             let compared = before.filter_map(|p| self.with_literal(p)).next();
             self.reader.report(match compared {
-                Some((reference, sign, _)) => d.help(format!(
-                    "each side is a comparison of its own: `{{{{{}}}}} {sign} {text}`",
-                    reference.dotted()
-                )),
-                None => d.help("each side is a comparison of its own: `{{path}} == value`"),
+                Some((reference, sign, _)) => {
+                    d.help(format!("write a comparison on each side: `{{{{{}}}}} {sign} {text}`", reference.dotted()))
+                }
+                None => d.help("write a comparison on each side: `{{path}} == value`"),
             });
         }
     }
@@ -269,7 +266,7 @@ impl Visitor<'_, '_> {
         let at = place.map_or(self.source.span, |p| self.source.source(p as u32..(p + word.len()) as u32));
         let message = format!("`{word}` has no braces, so this comparison is always the same");
         let d = Diagnostic::warning("constant-condition", self.reader.at(at), message);
-        let d = d.help(format!("a name is written in braces: `{{{{{word}}}}}`"));
+        let d = d.help(format!("write a name in braces: `{{{{{word}}}}}`"));
         self.reader.report(match (place, name) {
             (Some(place), Some(_)) => braced_at(self.reader, self.source, word, place, d),
             _ => d,
@@ -316,17 +313,17 @@ impl Visitor<'_, '_> {
     fn named(&self, reference: &Reference, schema: &Value, literal: &Value) {
         let Some(word) = literal.as_str() else { return };
         let root = word.split('.').next().unwrap_or_default();
-        // A step is named after the route that leads to it, and the route is what is compared with.
+        // A step is named after the route that leads to it, and the comparison is with the route.
         let known = self.here.names.inputs.get(root).is_some();
         // What a schema lists is meant as it is written.
         if !known || types::choices(schema).is_some() || !self.here.has(word) {
             return;
         }
         let Some((at, false)) = mend::literal(self.source, self.reader.file, word) else { return };
-        let message = format!("`{word}` is a text here, and the value of `{word}` is not read");
+        let message = format!("`{word}` is text here, so the value of `{word}` is not read");
         let d = Diagnostic::info("not-a-placeholder", at, message);
         self.reader.report(d.help(format!(
-            "to compare `{}` with it write `{{{{{word}}}}}`, to compare with the text put it in quotes",
+            "to compare `{}` with the value, write `{{{{{word}}}}}`; to compare with the text, put it in quotes",
             reference.dotted()
         )));
     }
@@ -345,12 +342,12 @@ enum Change {
     Bare,
     /// Put it in quotes.
     Quoted,
-    /// Another word, if the slip is here and not where the words are declared.
+    /// Another word, if the mistake is here and not where the words are declared.
     Word(String),
 }
 
 impl Visitor<'_, '_> {
-    /// The finding with the change of the literal, where that stands in the text once.
+    /// The finding with the change of the literal, if the text contains it once.
     fn mended(&self, d: Diagnostic, literal: &Value, change: &Change) -> Diagnostic {
         let written = literal.to_text();
         let Some((at, quotes)) = mend::literal(self.source, self.reader.file, &written) else { return d };
@@ -384,13 +381,11 @@ fn impossible(reference: &Reference, schema: &Value, literal: &Value) -> Option<
         let (help, change) = match (literal.as_str(), kinds.as_slice()) {
             (Some(text @ ("true" | "false")), ["boolean"]) => bare(text),
             (Some(text), ["number"]) if text.parse::<f64>().is_ok() => bare(text),
-            (None, ["string"]) => {
-                (Some(format!("for text write `'{}'` in quotes", literal.to_text())), Some(Change::Quoted))
-            }
+            (None, ["string"]) => (Some(format!("write `'{}'`", literal.to_text())), Some(Change::Quoted)),
             _ => (None, None),
         };
         return Some(Impossible {
-            why: format!("`{name}` is {is}, and this is {}", types::spoken(kind)),
+            why: format!("`{name}` is {is}, but this is {}", types::spoken(kind)),
             help,
             change,
         });
@@ -405,7 +400,7 @@ fn impossible(reference: &Reference, schema: &Value, literal: &Value) -> Option<
     let near = suggest::near(text, choices.iter().copied());
     let help = near.map(|near| format!("did you mean `{}`?", near.name));
     let change = near.map(|near| Change::Word(near.name.to_owned()));
-    Some(Impossible { why: format!("`{name}` is one of {all}"), help, change })
+    Some(Impossible { why: format!("available: {all}"), help, change })
 }
 
 fn kind_of(value: &Value) -> Option<&'static str> {

@@ -42,7 +42,7 @@ pub fn check<'t>(
                 format!("`{}` and `{last}` both read `{{{{{path}}}}}`, but there is also a `{own}`", key.value);
             let place = reader.at(value.span);
             let d = Diagnostic::info("copied-value", place, message);
-            let d = d.label(reader.at(other.span), format!("`{last}` gets it here"));
+            let d = d.label(reader.at(other.span), format!("`{last}` is set here"));
             let meant = format!("\"{{{{{own}}}}}\"");
             reader.report(match value.value.contains('\n') {
                 true => d,

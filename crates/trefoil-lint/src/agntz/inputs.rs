@@ -60,21 +60,21 @@ pub fn takes_any_text(property: &Value) -> bool {
 
 fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature) {
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
-    let message = format!("`{}` takes no `{}`", callee.id, key.value);
+    let message = format!("`{}` has no input `{}`", callee.id, key.value);
     let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
     let first = names.iter().find_map(|n| callee.inputs.members.place(n));
-    let d = first.into_iter().fold(d, |d, at| d.label(at, "what it takes"));
+    let d = first.into_iter().fold(d, |d, at| d.label(at, "its inputs"));
     let takes = mend::listed(names.iter().copied());
     reader.report(match suggest::near(&key.value, names.iter().copied()) {
         Some(near) => {
-            let d = d.help(format!("did you mean `{}`? it takes {takes}", near.name));
+            let d = d.help(format!("did you mean `{}`? available: {takes}", near.name));
             let taken = map.iter().any(|(k, _)| &*k.value == near.name);
             let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == reader.file);
             let near = suggest::Near { sure: near.sure && (!here || reader.confirms(near.name, &key.value)), ..near };
             if taken { d } else { respelt(d, reader.at(key.span), key, near) }
         }
         None if names.is_empty() => d.help("its `inputSchema` is empty"),
-        None => d.help(format!("it takes {takes}")),
+        None => d.help(format!("available: {takes}")),
     });
 }
 
@@ -89,7 +89,7 @@ fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
 /// A value that can never be what the child takes.
 fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Signature) {
     let value = &text.source;
-    // What it is when it cannot be read is said there.
+    // An unreadable value is reported elsewhere.
     let Some(expr) = text.typed_expr() else { return };
     let lone = text.as_template().is_some_and(|t| t.is_single());
     let given_type = text.value_type();
@@ -99,15 +99,15 @@ fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Sign
     let what = format!("`{}` of `{}`", property.name, callee.id);
     if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
         let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
-        let message = format!("{what} is {}, and this is {}", words(&kinds), words(&given));
+        let message = format!("{what} is {}, but this is {}", words(&kinds), words(&given));
         let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
         let d = declared(d, callee, &property.name);
         reader.report(match &expr {
             Expr::Const(_) => d.help(
-                "only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`",
+                "only a single placeholder keeps its type: use one of an input that has this value as its `default`",
             ),
-            _ if !lone => d.help("only a lone placeholder keeps its type; anything else is text"),
-            _ if types::is_answer(&given_type) => d.help("give the agent that it comes from an `outputSchema`"),
+            _ if !lone => d.help("only a single placeholder keeps its type; anything else is text"),
+            _ if types::is_answer(&given_type) => d.help("add an `outputSchema` to the agent that this comes from"),
             _ => d,
         });
         return;
@@ -119,10 +119,10 @@ fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Sign
         let all = mend::listed(choices.iter().map(|c| &**c));
         reader.report(match suggest::near(text, choices.iter().map(|c| &**c)) {
             Some(near) => {
-                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                let d = d.help(format!("did you mean `{}`? available: {all}", near.name));
                 respelt(d, reader.at(value.span), value, near)
             }
-            None => d.help(format!("it can be one of {all}")),
+            None => d.help(format!("available: {all}")),
         });
     }
 }
@@ -140,14 +140,15 @@ fn usual(reader: &Reader<'_>, scope: &AgentNames, text: &BoundText, property: &P
     let [root] = reference.path.as_slice() else { return };
     let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
     let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
-    // What can never fit is said of the value.
+    // A value that can never match is reported elsewhere.
     let (mine, theirs) = (types::solid_kinds(&own.json), types::solid_kinds(&property.json));
     let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
     if !mine.iter().any(|k| theirs.contains(k)) {
         return;
     }
     let Some(why) = fits(&property.json, &default.to_json()) else { return };
-    let message = format!("`{}` of `{}` does not take the default of `{}`: {why}", property.name, callee.id, root.name);
+    let message =
+        format!("`{}` of `{}` does not accept the default of `{}`: {why}", property.name, callee.id, root.name);
     let at = text.uses.first().map_or(text.at, |one| one.at);
     let d = Diagnostic::warning("wrong-default", at, message);
     let d = declared(d, callee, &property.name);
@@ -160,7 +161,7 @@ fn usual(reader: &Reader<'_>, scope: &AgentNames, text: &BoundText, property: &P
 /// Properties that an input map leaves out.
 fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     let given = step.given.as_deref().unwrap_or_default();
-    // Where a name is given that it does not take, what was meant by it is said there.
+    // For an unknown name, what was meant by it is reported there.
     let all = || callee.inputs.properties.iter().map(|p| &*p.name);
     let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
     let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();
@@ -173,8 +174,8 @@ fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
         reader.report(must.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     }
     if !may.is_empty() {
-        let message = format!("`input` lacks {} of `{}`: null there", names(&may), callee.id);
-        let d = Diagnostic::warning("missing-input", at, message).help("pass it, or give it a `default`");
+        let message = format!("`input` lacks {} of `{}`, which is then null", names(&may), callee.id);
+        let d = Diagnostic::warning("missing-input", at, message).help("pass it, or declare a `default` for it");
         reader.report(may.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     }
 }
@@ -184,17 +185,18 @@ fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     let needed: Vec<_> = callee.inputs.properties.iter().filter(|p| p.needed).collect();
     let at = reader.at(step.span);
     if let [first, ..] = needed.as_slice() {
-        let message = format!("`{}` requires {}, and the step gives no `input`", callee.id, names(&needed));
+        let message = format!("`{}` requires {}, but the step has no `input`", callee.id, names(&needed));
         let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
         let d = Diagnostic::error("missing-input", at, message).help(help);
         reader.report(needed.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     } else if callee.sends_input && !callee.inputs.declared {
-        let message = format!("`{}` gets an empty user message: no `input` here, and no `prompt` there", callee.id);
-        let help = "a step does not pass on what came before it: give it `input`, or the agent a `prompt`";
+        let message =
+            format!("`{}` gets an empty user message: the step has no `input`, and the agent no `prompt`", callee.id);
+        let help = "add `input` to the step, or `prompt` to the agent: earlier results are not passed on by themselves";
         reader.report(Diagnostic::warning("empty-message", at, message).help(help));
     } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, Target::Ref(_)) {
-        let message = format!("`{}` reads its input, and the step gives none: null there", callee.id);
-        let help = "a step does not pass on what came before it: give it `input`";
+        let message = format!("`{}` reads its input, but the step has no `input`, so it is null", callee.id);
+        let help = "add `input` to the step: earlier results are not passed on by themselves";
         reader.report(Diagnostic::warning("missing-input", at, message).help(help));
     }
 }

@@ -1,4 +1,4 @@
-//! State keys that hide, overwrite or cannot be named, and agents that cannot be told apart.
+//! State keys that hide, overwrite or cannot be named, and agents that share an id.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_
     for (i, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
         let inline = inline_key(step);
         if let (Some(own), Some(inner)) = (step.state_key, inline) {
-            let message = "`stateKey` has no effect here: that of the step counts";
+            let message = "`stateKey` has no effect here: the one of the step is used";
             let d = Diagnostic::warning("no-effect", reader.at(inner.span), message);
-            reader.report(d.label(reader.at(own.span), "the output lands here"));
+            reader.report(d.label(reader.at(own.span), "the output is written here"));
         }
         if !name.id.is_empty() {
             let before = names.named(&name.key).first().filter(|first| **first < i);
@@ -48,7 +48,7 @@ fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
 
 fn check_key(reader: &Reader<'_>, scope: &AgentNames, key: &str, place: Span, before: Option<&Step<'_>>) {
     let at = reader.at(place);
-    let rename = "give the step another `stateKey`";
+    let rename = "write another `stateKey` for the step";
     if let Some(property) = scope.inputs.get(key) {
         let d = Diagnostic::error("shadowed-name", at, format!("the output would hide the input `{key}`"));
         reader.report(d.label(reader.at(property.span), "the input").help(rename));
@@ -92,6 +92,6 @@ fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames
         }
         let message = format!("two agents of this pipeline have the id `{}`", step.id);
         let d = Diagnostic::warning("duplicate-id", reader.at(at), message);
-        reader.report(d.label(reader.at(first), "the other one").help("give one of them another id"));
+        reader.report(d.label(reader.at(first), "the other one").help("rename one of them"));
     }
 }

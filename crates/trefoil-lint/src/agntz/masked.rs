@@ -19,7 +19,7 @@ pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, output: &OutputMap<'_>
                 if one.bound.source == Source::Environment && before.trim_end().ends_with("{{") {
                     let message = format!("the result shows `***` instead of `{}`", one.reference.dotted());
                     let d = Diagnostic::warning("masked-output", one.at, message);
-                    reader.report(d.help("what comes from the environment shows in no result, trace or log"));
+                    reader.report(d.help("values from the environment are hidden in results, traces and logs"));
                 }
             }
         }

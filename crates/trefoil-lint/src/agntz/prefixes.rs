@@ -1,4 +1,4 @@
-//! How other systems begin a path that here begins with the name itself, and whose names it may be part of.
+//! How other systems start a path that here starts with the name itself, and whose names it may be part of.
 
 use std::sync::Arc;
 

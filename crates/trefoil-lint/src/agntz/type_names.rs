@@ -19,8 +19,11 @@ pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, key: &
         return;
     }
     let at = reader.at(source.span);
-    let d =
-        Diagnostic::warning("not-a-placeholder", at, format!("`{word}` is text here, and no type: this is the result"));
+    let d = Diagnostic::warning(
+        "not-a-placeholder",
+        at,
+        format!("`{word}` is text here, not a type: the result is this word"),
+    );
     let name = &*key.value;
     let has = |path: &str| Here::anywhere(names, At::End).has(path);
     // The last step that has it is the one that is likely meant.
@@ -36,6 +39,6 @@ pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, key: &
             let meant = format!("\"{{{{{path}}}}}\"");
             d.suggestion(format!("write `{meant}`"), at, meant)
         }
-        None => d.help("`output` is no schema: each entry is a template, such as `\"{{step.property}}\"`"),
+        None => d.help("write a template for each entry of `output`, such as `\"{{step.property}}\"`"),
     });
 }

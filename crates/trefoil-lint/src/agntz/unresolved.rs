@@ -1,5 +1,5 @@
 //! What is wrong with the names in a text: those that nothing defines, that have no value yet where they are read, or that
-//! go on where nothing is (decision C9).
+//! continue where nothing is (decision C9).
 
 use std::sync::Arc;
 use trefoil_syntax::hash::HashSet;
@@ -27,7 +27,7 @@ pub struct Note {
     segments: Option<(usize, usize)>,
     /// What was meant by them, and whether it is sure.
     meant: Option<(Arc<str>, bool)>,
-    /// Another place, which may be the wrong one, and what is there.
+    /// Another place, which may be the wrong one, and a note about it.
     label: Option<(Location, String)>,
     /// Where what there is instead is declared.
     declared: Option<Location>,
@@ -39,13 +39,13 @@ impl Note {
     }
     /// The same about the segment of this index, with what was meant by it.
     fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
-        // where names are not declared, what looks like a slip may be a name all the same
+        // if names are not declared, what looks like a misspelling may still be a name
         let declared = self.severity == Severity::Error;
         Self { segments: Some((index, index)), meant: near.map(|n| (n.name.into(), n.sure && declared)), ..self }
     }
 }
 
-/// Reports what is wrong with the names of a text. `said`: warnings of the same agent; one a name is enough.
+/// Reports the mistakes in the names of a text. `said`: warnings of the same agent; one for each name is enough.
 pub fn check(reader: &Reader<'_>, here: &Here, uses: &[Use], said: &mut HashSet<String>) {
     for one in uses {
         for note in notes(here, one) {
@@ -63,7 +63,7 @@ fn report(reader: &Reader<'_>, names: &AgentNames, one: &Use, note: Note) {
     if let Some((at, message)) = note.label {
         d = d.label(at, message);
     }
-    d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
+    d = note.declared.into_iter().fold(d, |d, at| d.label(at, "its properties are declared here"));
     let elsewhere = note.declared.is_some_and(|at| at.file != names.file);
     let slip = note.segments.and_then(|(from, _)| one.reference.path.get(from)).map_or("", |s| &s.name);
     let by_ref = |name: &str| {
@@ -95,7 +95,7 @@ fn notes(here: &Here, one: &Use) -> Vec<Note> {
     if doubt.as_ref().is_some_and(|n| n.severity == Severity::Error) {
         return doubt.into_iter().collect();
     }
-    // Of a step whose input is broken (reported) nobody knows what it gives.
+    // What a step with a broken input (reported) passes is unknown.
     let unclear = here.names.outside.as_ref().is_some_and(|o| o.unclear && !here.names.inputs.declared);
     let lost = match &bound.end {
         End::Open(0) if unclear => None,
@@ -120,47 +120,48 @@ fn doubtful(here: &Here, reference: &Reference, root: &Segment, doubt: &Doubt) -
     Some(match doubt {
         Doubt::Own | Doubt::Beside if branch => {
             let message = match doubt {
-                Doubt::Own => format!("`{name}` is the output of this very branch"),
-                _ => format!("`{name}` is a branch beside this one, so this is always null"),
+                Doubt::Own => format!("`{name}` reads its own output, which has no value before it has run"),
+                _ => format!("`{name}` runs in parallel with this branch, so this is always null"),
             };
-            let help = "branches run at the same time and see the state as it was before; use a sequential pipeline";
+            let help = "branches see the state as it was before them; use a sequential pipeline";
             Note::new(Severity::Error, "unordered-read", message, help.to_owned())
         }
         Doubt::Own | Doubt::Beside | Doubt::Later => {
             let message = match doubt {
-                Doubt::Own => format!("`{name}` is the output of this very step"),
+                Doubt::Own => format!("`{name}` reads its own output, which has no value before it has run"),
                 _ => format!("`{name}` has not run yet here, so this is always null"),
             };
-            let help = "a step sees only the steps before it; with `until` it sees the others from the second pass on";
+            let help =
+                "a step sees only the steps before it; with `until` it sees the others from the second iteration on";
             Note::new(Severity::Error, "unordered-read", message, help.to_owned())
         }
         Doubt::Excluded { when, own } => {
             let message = format!("`{dotted}` is always null here: its step is skipped whenever this one runs");
-            let help = format!("its step runs only when `{when}`, and this one only when `{own}`");
+            let help = format!("its step runs only if `{when}`, and this one only if `{own}`");
             Note::new(Severity::Warning, "maybe-undefined", message, help)
         }
         // On which paths a value is missing is for the checker to say.
         Doubt::FirstPass | Doubt::Skipped(_) => return None,
-        // Where nobody declares it, that is said with the name.
+        // Where it is not declared, that is reported with the name.
         Doubt::NotGiven if &**name != "userQuery" || here.names.query.is_none() => return None,
         Doubt::NotGiven => {
-            let message = "`userQuery` is always null: the step gives no `input`".to_owned();
-            let help = "a step does not pass on what came before it: write `input: { ... }`".to_owned();
+            let message = "`userQuery` is always null: the step has no `input`".to_owned();
+            let help = "add `input: { ... }` to the step: earlier results are not passed on by themselves".to_owned();
             return Some(Note::new(Severity::Warning, "unresolved-name", message, help));
         }
     })
 }
 
-/// A path that begins with `env` or `secrets`.
+/// A path that starts with `env` or `secrets`.
 fn namespace(here: &Here, reference: &Reference, bound: &Bound) -> Option<Note> {
     let error = |rule, message: String, help: Option<String>| Some(Note::new(Severity::Error, rule, message, help));
     let root = reference.path.first().map_or("", |s| &s.name);
     let Some(entry) = reference.path.get(1) else {
         let help = format!("write `{{{{{root}.NAME}}}}`");
-        return error("unresolved-name", format!("`{root}` alone names nothing"), Some(help));
+        return error("unresolved-name", format!("`{root}` needs a name after it"), Some(help));
     };
     if reference.path.len() > 2 {
-        let message = format!("`{root}.{}` is text and has no members", entry.name);
+        let message = format!("`{root}.{}` is text and has no properties", entry.name);
         return error("property-of-text", message, None);
     }
     if bound.source != Source::Secrets || here.purpose == Purpose::Unused {
@@ -168,14 +169,14 @@ fn namespace(here: &Here, reference: &Reference, bound: &Bound) -> Option<Note> 
     }
     if here.purpose == Purpose::Prompt {
         let message = format!("the secret `{}` would be sent to the model", entry.name);
-        let help = "secrets belong in tool parameters, headers and bodies".to_owned();
+        let help = "remove it: a prompt must not contain secrets".to_owned();
         return error("secret-in-prompt", message, Some(help));
     }
-    let message = format!("`{}` is not read by this version: a run that reaches it does not start", reference.dotted());
+    let message = format!("`{}` is not supported yet: a run that reaches it does not start", reference.dotted());
     Some(Note::new(Severity::Warning, "refused", message, NO_SECRETS.to_owned()))
 }
 
-/// A path that goes on where nothing is.
+/// A path that continues where nothing is.
 fn nothing(here: &Here, path: &[Segment], bound: &Bound, stop: &Stop) -> Note {
     let at = stop.segment;
     let dotted = path.iter().take(at).map(|s| &*s.name).collect::<Vec<_>>().join(".");
@@ -186,7 +187,7 @@ fn nothing(here: &Here, path: &[Segment], bound: &Bound, stop: &Stop) -> Note {
     let severity = if undeclared { Severity::Warning } else { Severity::Error };
     let members = &stop.before.names;
     if members.is_empty() {
-        let what = stop.before.what.unwrap_or("no object");
+        let what = stop.before.what.unwrap_or("not an object");
         let message = format!("`{dotted}` is {what}, so `{dotted}.{name}` is always null");
         let help = undeclared.then(|| "give the agent an `outputSchema` to get an object".to_owned());
         return Note::new(severity, "property-of-text", message, help).meant(at, None);
@@ -194,8 +195,8 @@ fn nothing(here: &Here, path: &[Segment], bound: &Bound, stop: &Stop) -> Note {
     let has = mend::listed(members.iter().map(|m| &**m));
     let near = suggest::near(name, members.iter().map(|m| &**m));
     let help = match near {
-        Some(near) => format!("did you mean `{}`? it has {has}", near.name),
-        None => format!("it has {has}"),
+        Some(near) => format!("did you mean `{}`? available: {has}", near.name),
+        None => format!("available: {has}"),
     };
     let note = Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help).meant(at, near);
     // Where its first member is, the others are.
@@ -220,7 +221,7 @@ fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
         }
         None => advice(scope, name, &names),
     };
-    // As long as nobody knows whom a step calls, its name may be the one that is wrong.
+    // If the agent of a step is unknown, its name may be the one that is wrong.
     let path = near.is_none().then(|| prefixes::member(scope, name, &names)).flatten().filter(|_| habit.is_none());
     let near = near.map(|near| match scope.named(near.name).iter().filter_map(|i| scope.steps.get(*i)).next() {
         Some(step) if step.callee.is_none() => Near { sure: false, ..near },
@@ -244,14 +245,14 @@ fn unknown(here: &Here, path: &[Segment], name: &str) -> Note {
         });
     }
     let message = match scope.outside.as_ref().filter(|_| !scope.inputs.declared).map(|o| &o.given) {
-        Some(None) => format!("`{name}` is always null: the step gives no `input`"),
+        Some(None) => format!("`{name}` is always null: the step has no `input`"),
         Some(Some(_)) => format!("`{name}` is always null: the step's `input` does not have it"),
         None => format!("`{name}` is not declared: it is null unless the input has it"),
     };
     let given = scope.outside.as_ref().and_then(|o| o.given.as_ref()).into_iter().flatten();
     let mut slip = given.filter(|text| near.is_some_and(|n| n.sure && *n.name == *text.value)).map(|text| {
         let at = Location::new(scope.file, text.content());
-        (at, format!("the step gives `{}`", text.value))
+        (at, format!("the step passes `{}`", text.value))
     });
     let label = slip.next_back();
     with_habit(Note { label, ..Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near) })
@@ -266,23 +267,23 @@ fn declared(scope: &AgentNames, name: &str) -> Option<Location> {
 fn advice<'n>(scope: &'n AgentNames, name: &str, names: &'n [Arc<str>]) -> (String, Option<Near<'n>>) {
     if let Some(step) = scope.steps.iter().find(|s| &*s.id == name) {
         let key = Near { name: &step.key, distance: 0, sure: names.contains(&step.key) };
-        return (format!("the output of `{name}` lands at `{}`", step.key), Some(key));
+        return (format!("write `{}`, where the output of `{name}` is", step.key), Some(key));
     }
     let given = scope.outside.as_ref().and_then(|o| o.given.as_ref()).into_iter().flatten();
     let near = suggest::near(name, given.map(|text| &*text.value)).filter(|near| near.sure);
     if let Some(near) = near.filter(|near| names.iter().any(|n| **n == *near.name)) {
         let there = mend::listed(names.iter().map(|n| &**n));
-        return (format!("did you mean `{}`? there is {there}", near.name), Some(near));
+        return (format!("did you mean `{}`? available: {there}", near.name), Some(near));
     }
     if scope.outside.as_ref().is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
         let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
         return (format!("an agent does not see the state of its pipeline: pass it with `{pass}`"), None);
     }
     let there = match names {
-        [] => "there are no names here".to_owned(),
-        some => format!("there is {}", mend::listed(some.iter().map(|n| &**n))),
+        [] => "no names are available".to_owned(),
+        some => format!("available: {}", mend::listed(some.iter().map(|n| &**n))),
     };
-    // The id of a step is a name as well, for whoever writes it like one.
+    // The id of a step is a name as well, if it is written like one.
     let aliases = scope.steps.iter().filter(|s| name.contains('-') && names.contains(&s.key));
     let aliases = aliases.filter_map(|s| s.alias.as_deref());
     let near = suggest::near(name, aliases.chain(names.iter().map(|n| &**n)));
@@ -291,7 +292,11 @@ fn advice<'n>(scope: &'n AgentNames, name: &str, names: &'n [Arc<str>]) -> (Stri
     }
     let help = match near {
         Some(near) => format!("did you mean `{}`? {there}", near.name),
-        None if !scope.inputs.declared => format!("declare it under `inputSchema`; {there}"),
+        None if !scope.inputs.declared => match scope.outside.as_ref().map(|o| o.given.is_some()) {
+            Some(true) => format!("add it to the step's `input`; {there}"),
+            Some(false) => format!("add `input: {{ {name}: ... }}` to the step; {there}"),
+            None => format!("declare it under `inputSchema`; {there}"),
+        },
         None => there,
     };
     (help, near)

@@ -1,4 +1,4 @@
-//! Agents that nobody declares, agents that nobody uses, and calls that may use more than the whole run.
+//! Undefined agents, unused agents, and calls that may use more than the whole run.
 
 use trefoil_ir::OnExceeded;
 use trefoil_syntax::yaml::Text;
@@ -32,13 +32,13 @@ pub fn check(subject: &Subject<'_, '_>) {
     }
 }
 
-/// Whether there is an agent of this name; reports where there is none.
+/// Whether an agent of this name exists; reports an unknown one.
 fn is_there(subject: &Subject<'_, '_>, name: &Text) -> bool {
     if subject.manifest.agent(&name.value).is_some() {
         return true;
     }
     let at = subject.reader.at(name.span);
-    let d = Diagnostic::error("unknown-reference", at, format!("there is no agent `{}`", name.value));
+    let d = Diagnostic::error("unknown-reference", at, format!("unknown agent `{}`", name.value));
     let ids = || subject.manifest.agents.iter().map(|a| &*a.id.value);
     subject.reader.report(match suggest::near(&name.value, ids()) {
         Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
@@ -54,7 +54,7 @@ fn beyond_budget(subject: &Subject<'_, '_>, node: &AgentNode<'_>) {
     let all = budget.and_then(|b| b.ceilings.max_tokens);
     let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
     if u64::from(one) > all {
-        let message = format!("one call may use {one} tokens, and the whole run no more than {all}");
+        let message = format!("one call may use {one} tokens, but the whole run only {all}");
         let d = Diagnostic::warning("out-of-range", subject.reader.at(at), message);
         subject.reader.report(d.help("lower it, or raise `max_tokens` of `budget`"));
     }

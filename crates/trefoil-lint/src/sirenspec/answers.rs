@@ -157,15 +157,15 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Words that the prompt does not name, though it names the others that edges ask for.
+/// Words that the prompt does not mention, although it mentions the others that edges compare with.
 fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
-        // Beside the same without the blank it is one of several forms of an answer.
+        // Next to the same answer without the space it is one of several forms of it.
         if one.when.value.matches(one.word.trim()).count() > 1 {
             continue;
         }
         let message = format!(
-            "`{}` has a blank at its end or its beginning, and equals only text that has it too",
+            "`{}` starts or ends with a space, so it equals only text with the same space",
             one.word.escape_debug()
         );
         let at = mend::literal(one.when, subject.reader.file, &one.word)
@@ -189,7 +189,7 @@ fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     let at =
         mend::literal(one.when, subject.reader.file, &one.word).map_or(subject.reader.at(one.when.span), |(at, _)| at);
     let message =
-        format!("the prompt of `{}` does not name `{}`, though it names the others", agent.id.value, one.word);
+        format!("the prompt of `{}` does not mention `{}`, although it mentions the others", agent.id.value, one.word);
     let d = Diagnostic::warning("unknown-value", at, message).label(subject.reader.at(system.span), "the prompt");
     subject.reader.report(d.help(format!("did you mean `{}`?", near.name)));
 }

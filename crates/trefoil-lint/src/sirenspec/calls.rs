@@ -23,7 +23,7 @@ pub fn check(subject: &Subject<'_, '_>) {
 fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
     let Some(reference) = node.reference else { return };
     let given = |name: &Arc<str>| node.inputs.iter().any(|e| e.key.value == *name);
-    // A field that has to be given and stands here under a name that is nearly its own.
+    // A required field that is written here under a name that is nearly its own.
     let mut meant: Vec<&str> = Vec::new();
     for entry in &node.inputs {
         if !child.wanted.known.contains(&entry.key.value) {
@@ -39,17 +39,17 @@ fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
                     subject.reader.at(entry.key.span),
                     format!("`{}` has no effect: `{}` does not read it", entry.key.value, reference.value),
                 )
-                .help(format!("it is read there as `{{{{ inputs.{} }}}}`", entry.key.value)),
+                .help(format!("write `{{{{ inputs.{} }}}}` where it should be read", entry.key.value)),
             );
         }
     }
-    // A field under another name is the slip, and was told.
+    // A field under another name is the mistake, and was reported.
     let told = node.inputs.iter().any(|e| !child.wanted.known.contains(&e.key.value));
     for name in child.wanted.lacking.iter().filter(|_| !told) {
         let message =
-            format!("`{}` reads `inputs.{name}`, which is neither given here nor declared there", reference.value);
+            format!("`{}` reads `inputs.{name}`, which is neither passed here nor declared there", reference.value);
         let d = Diagnostic::error("missing-key", subject.reader.at(reference.span), message);
-        subject.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
+        subject.reader.report(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
     }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
         if !given(name) && !meant.contains(&&**name) {
@@ -57,7 +57,7 @@ fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
             let d = Diagnostic::error("missing-key", subject.reader.at(reference.span), message);
             let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
             let d = declared.into_iter().fold(d, |d, at| d.label(at, "declared here"));
-            subject.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
+            subject.reader.report(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
         }
     }
 }
@@ -72,7 +72,7 @@ fn slip(
 ) -> Diagnostic {
     let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
     let (severity, why) = match needed {
-        true => (Severity::Error, format!(", and needs `{}`", near.name)),
+        true => (Severity::Error, format!(", but needs `{}`", near.name)),
         false => (Severity::Warning, String::new()),
     };
     let (name, at) = (&entry.key.value, subject.reader.at(entry.key.span));

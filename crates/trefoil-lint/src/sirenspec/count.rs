@@ -27,9 +27,9 @@ fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
     // A text of digits and placeholders may come to a number.
     let words = outside(&bound.source.value, template);
     if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
-        let message = format!("`swarm_size` must be a whole number, and `{}` can be none", bound.source.value.trim());
+        let message = format!("`swarm_size` must be a whole number, but `{}` cannot be one", bound.source.value.trim());
         let d = Diagnostic::error("wrong-type", bound.at, message);
-        return subject.reader.report(d.help("give it a number, or a placeholder and nothing else"));
+        return subject.reader.report(d.help("write a number, or a single placeholder"));
     }
     for used in &bound.uses {
         match &used.reference.default {
@@ -44,12 +44,12 @@ fn of_default(subject: &Subject<'_, '_>, used: &Use, default: &str, single: bool
     if default.trim().parse().is_ok_and(|n: i64| (least..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
         return;
     }
-    let message = format!("the default of `swarm_size` is no number of instances: `{default}`");
+    let message = format!("the default of `swarm_size` is not a number of instances: `{default}`");
     let d = Diagnostic::warning("wrong-type", used.at, message);
     subject.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }
 
-/// An input that stands for a number of instances, and its default is none.
+/// An input for a number of instances whose default is not a number.
 fn of_input(subject: &Subject<'_, '_>, used: &Use) {
     let Some((field, default)) = default_of(subject, &used.reference) else { return };
     let number = match default {
@@ -60,7 +60,7 @@ fn of_input(subject: &Subject<'_, '_>, used: &Use) {
         return;
     }
     let path = used.reference.dotted();
-    let message = format!("`{path}` is no number of instances by its default: `{}`", default.to_text());
+    let message = format!("the default of `{path}` is not a number of instances: `{}`", default.to_text());
     let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.reader.at(field), "the default");
     subject.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }

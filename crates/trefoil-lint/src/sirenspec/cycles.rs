@@ -36,7 +36,7 @@ fn of_edges(subject: &Subject<'_, '_>, ring: &[usize]) {
     let falls = steps(ring).any(|(from, to)| falls_back(subject, from, to).is_some());
     let (what, help) = match falls {
         true => ("the edges and a `fallback_node`", "a fallback cannot run before the node that it replaces"),
-        false => ("the edges", "a workflow has no loops: take one of these edges out"),
+        false => ("the edges", "remove one of these edges: a workflow has no loops"),
     };
     let named: Vec<String> = ring.iter().chain(ring.first()).map(|at| format!("`{}`", id(*at))).collect();
     let message = format!("{what} form a cycle: {}", named.join(" -> "));
@@ -57,7 +57,7 @@ fn falls_back(subject: &Subject<'_, '_>, from: usize, to: usize) -> Option<Span>
     }
 }
 
-/// Nodes that read each other: told at the reference that goes against the order which edges or the file give them.
+/// Nodes that read each other: reported at the reference against the order that edges or the file give them.
 fn of_reads(subject: &Subject<'_, '_>, ring: &[usize]) {
     let base = subject.links.knots.base.as_ref();
     let read = |(source, reader): (usize, usize)| {
@@ -73,7 +73,7 @@ fn of_reads(subject: &Subject<'_, '_>, ring: &[usize]) {
     let message =
         format!("InterpolationError [circular_ref]: circular template reference among the nodes {}", who.join(", "));
     let mut d = Diagnostic::error("circular-ref", first.at, message)
-        .help("a node can read only what ended before it; remove one of these references");
+        .help("remove one of these references: a node can read only what ended before it");
     for read in &found {
         d = d.label(read.at, format!("`{}` reads `{}` of `{}`", id(read.reader), read.path, id(read.source)));
     }

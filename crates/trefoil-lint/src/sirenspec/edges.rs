@@ -9,7 +9,7 @@ use trefoil_front::mend::respelt;
 use trefoil_front::sirenspec::manifest::{Edge, Node, NodeKind};
 use trefoil_front::sirenspec::names::links::Link;
 
-/// What other systems call the end of a workflow, and its beginning.
+/// What other systems call the end of a workflow, and its start.
 const ENDS: [&str; 4] = ["end", "__end__", "finish", "done"];
 const BEGINNINGS: [&str; 3] = ["start", "__start__", "begin"];
 
@@ -42,9 +42,9 @@ fn is_twin(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) -> bo
     let when = |e: &Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
     let Some(twin) = same.iter().find(|other| when(other) == when(edge)) else { return false };
     let reader = subject.reader;
-    let message = format!("the edge from `{}` to `{}` is there already", edge.from.value, edge.to.value);
+    let message = format!("the edge from `{}` to `{}` is listed twice", edge.from.value, edge.to.value);
     let d = Diagnostic::warning("no-effect", reader.at(edge.node.span), message);
-    reader.report(d.label(reader.at(twin.node.span), "here").help("remove one of the two"));
+    reader.report(d.label(reader.at(twin.node.span), "the first one").help("remove one of them"));
     true
 }
 
@@ -53,11 +53,13 @@ fn is_needless(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) {
     let Some(other) = same.iter().find(|other| other.when.is_some() != edge.when.is_some()) else { return };
     let Some(when) = edge.when.or(other.when) else { return };
     let free = if edge.when.is_none() { edge.node } else { other.node };
-    let message =
-        format!("`when` has no effect: another edge from `{}` to `{}` has none", edge.from.value, edge.to.value);
+    let message = format!(
+        "`when` has no effect: another edge from `{}` to `{}` has no condition",
+        edge.from.value, edge.to.value
+    );
     let reader = subject.reader;
     let d = Diagnostic::warning("no-effect", reader.at(when.span), message);
-    reader.report(d.label(reader.at(free.span), "this one is always taken").help("remove one of the two"));
+    reader.report(d.label(reader.at(free.span), "this one is always taken").help("remove one of them"));
 }
 
 /// An edge to a fallback, which runs when its node failed, whatever leads to it.
@@ -65,15 +67,15 @@ fn idle(subject: &Subject<'_, '_>, link: &Link) {
     let main = subject.links.fallback_of.get(link.to).and_then(|mains| mains.first());
     let (Some(main), Some(edge)) = (main, subject.manifest.edges.get(link.edge)) else { return };
     let message = format!(
-        "the edge to `{}` has no effect: that node runs only when `{}` failed",
+        "the edge to `{}` has no effect: that node runs only if `{}` fails",
         edge.to.value,
         subject.known.id(*main)
     );
     let d = Diagnostic::warning("no-effect", subject.reader.at(edge.node.span), message);
-    subject.reader.report(d.help("the order of the two nodes still holds"));
+    subject.reader.report(d.help("remove it, or keep it only for the order of the two nodes"));
 }
 
-/// A key that names a node which there is not.
+/// A key that names an unknown node.
 pub fn unknown_node(subject: &Subject<'_, '_>, text: &Text, key: &str) {
     let at = subject.reader.at(text.span);
     let d = Diagnostic::error("unknown-reference", at, format!("`{key}` refers to an unknown node `{}`", text.value));
@@ -87,10 +89,8 @@ pub fn unknown_node(subject: &Subject<'_, '_>, text: &Text, key: &str) {
             respelt(d.help(format!("`{}` is an agent; its node is `{node}`", text.value)), at, text, near)
         }
         (_, Some(near)) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
-        _ if key == "to" && is(&ENDS) => d.help("a node without an edge out of it is an end: take this edge out"),
-        _ if key == "from" && is(&BEGINNINGS) => {
-            d.help("a node without an edge into it is a beginning: take this edge out")
-        }
+        _ if key == "to" && is(&ENDS) => d.help("remove this edge: a node without outgoing edges is an end"),
+        _ if key == "from" && is(&BEGINNINGS) => d.help("remove this edge: a node without incoming edges is a start"),
         _ => d,
     });
 }

@@ -1,4 +1,4 @@
-//! Instances of a factory that all do the same, because nothing reads what they stand for.
+//! Instances of a factory that all do the same, because nothing reads their item.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Style, Text};
@@ -42,7 +42,7 @@ fn bare_variable(subject: &Subject<'_, '_>, factory: &FactoryNode<'_>) -> bool {
     let mut texts = factory.inputs.iter().filter_map(|e| e.value.string());
     let Some(text) = texts.find(|text| matches!(&*text.value, "item" | "$item")) else { return false };
     let place = subject.reader.at(text.content());
-    let message = format!("`{}` is text, and every instance gets that word", text.value);
+    let message = format!("`{}` is text, so every instance gets this word", text.value);
     let d = Diagnostic::warning("not-a-placeholder", place, message);
     subject.reader.report(match text.style {
         Style::Plain => d.suggestion("write `\"{{ item }}\"`", place, "\"{{ item }}\""),
@@ -52,12 +52,12 @@ fn bare_variable(subject: &Subject<'_, '_>, factory: &FactoryNode<'_>) -> bool {
     true
 }
 
-/// No instance gets what it stands for. A list that is written out may be there for the number of its elements only, where
-/// they are told apart by their position.
+/// No instance reads its item. A list that is written out may be there only for the number of its elements, if
+/// their positions distinguish them.
 fn same_for_all(subject: &Subject<'_, '_>, at: usize, factory: &FactoryNode<'_>, list: &Text) {
     let Some(bound) = subject.text(at, Stand::Decides("for_each"), list) else { return };
     let Some(template) = bound.as_template() else { return };
-    // Where the list is made of `item`, that is the slip; and one item is all there is to do.
+    // If the list is made of `item`, that is the mistake; and one item is all there is to do.
     let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
     let written = || template.literal().and_then(written_list);
     let single = || written().is_some_and(|list| list.as_list().is_some_and(|list| list.len() < 2));
@@ -66,12 +66,12 @@ fn same_for_all(subject: &Subject<'_, '_>, at: usize, factory: &FactoryNode<'_>,
         return;
     }
     let message = match by_index {
-        true => "what is in the list makes no difference: nothing reads the `item` that an instance stands for",
-        false => "every instance does the same work: nothing reads the `item` that it stands for",
+        true => "the items of the list have no effect: nothing reads `item`",
+        false => "every instance does the same work: nothing reads `item`",
     };
     let d = Diagnostic::warning("no-effect", subject.reader.at(list.span), message);
     subject.reader.report(match factory.inputs.is_empty() {
-        true => d.help("write `{{ item }}` into the prompts of its agents"),
-        false => d.help("give it to them: `inputs: {task: \"{{ item }}\"}`"),
+        true => d.help("write `{{ item }}` in the prompts of its agents"),
+        false => d.help("pass it to them: `inputs: {task: \"{{ item }}\"}`"),
     });
 }

@@ -1,4 +1,4 @@
-//! `for_each` that comes to no list: text that is none, a default that is none, the joined text of another factory.
+//! `for_each` that is not a list: other text, a default of another type, the joined text of another factory.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Reference, Value};
@@ -44,11 +44,11 @@ fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
         }
         return;
     }
-    // What begins with a bracket may come to a list; what begins with a placeholder surely was to be that alone.
+    // A text that starts with a bracket may become a list; one that starts with a placeholder was meant to be one.
     let alone = template.references().len() == 1 && outside(&bound.source.value, template).trim().is_empty();
     if !alone && !value.starts_with('[') {
         let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
-        let message = format!("`for_each` must be {what}: this comes to text that is no list");
+        let message = format!("`for_each` must be {what}: this text is not a list");
         subject.reader.report(Diagnostic::error("wrong-type", at, message).help("for example `{{ plan.output }}`"));
     }
 }
@@ -57,18 +57,18 @@ fn of_default(subject: &Subject<'_, '_>, used: &Use, default: &str) {
     if written_list(default).is_none() {
         let message = format!("the default of `for_each` is not a JSON list: `{default}`");
         let d = Diagnostic::warning("wrong-type", used.at, message);
-        subject.reader.report(d.help("write `'[]'` for no instance at all"));
+        subject.reader.report(d.help("write `'[]'` for no instances"));
     }
 }
 
-/// An input that stands for a list, and its default is none.
+/// An input for a list whose default is not a list.
 fn of_input(subject: &Subject<'_, '_>, used: &Use) {
     let Some((field, Value::Str(default))) = default_of(subject, &used.reference) else { return };
     if written_list(default).is_some() {
         return;
     }
     let path = used.reference.dotted();
-    let message = format!("`{path}` is no JSON list by its default, so a run without that input fails");
+    let message = format!("the default of `{path}` is not a JSON list, so a run without this input fails");
     let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.reader.at(field), "the default");
     subject.reader.report(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
 }
@@ -94,7 +94,8 @@ fn of_factory(subject: &Subject<'_, '_>, used: &Use) {
     }
     let id = known.id(at);
     let message = format!("`{id}.output` joins the results of all instances of `{id}` as text; it is not a list");
-    let d = Diagnostic::warning("wrong-type", used.at, message).help(format!("the list is `{{{{ {id}.outputs }}}}`"));
+    let d = Diagnostic::warning("wrong-type", used.at, message)
+        .help(format!("write `{{{{ {id}.outputs }}}}` for the list"));
     let segment = mend::segment(&used.reference, used.at, taken);
     subject.reader.report(mend::rewritten(d, segment, "outputs", false));
 }

@@ -46,7 +46,7 @@ const RULES: [Rule; 14] = [
     answers::check,
 ];
 
-/// The mistakes in everything that entries lead to. What a file says is told once, however it is called.
+/// The mistakes in everything that entries lead to. What a file says is reported once, however it is called.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
     let mut found = Vec::new();

@@ -40,7 +40,7 @@ impl<'s> Subject<'s, '_> {
     }
 }
 
-/// What stands beside the placeholders of a text.
+/// The text around placeholders.
 pub fn outside(text: &str, template: &trefoil_template::Template) -> String {
     let mut rest = String::new();
     let mut at = 0;

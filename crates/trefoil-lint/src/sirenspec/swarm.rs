@@ -42,15 +42,15 @@ fn unread(subject: &Subject<'_, '_>, at: usize, swrm: &Swrm<'_>, shared: bool) {
         let path = format!("{}.agents.{id}.output", subject.known.id(at));
         let message = format!("the answer of `{id}` has no effect: nothing reads `{path}`");
         let d = Diagnostic::warning("no-effect", reader.at(member.id.span), message);
-        let d = d.label(reader.at(prompt.span), "the synthesis is sent this and nothing else");
-        reader.report(d.help(format!("write `{{{{ {path} }}}}` into the prompt of the synthesis")));
+        let d = d.label(reader.at(prompt.span), "the synthesis gets only this");
+        reader.report(d.help(format!("write `{{{{ {path} }}}}` in the prompt of the synthesis")));
     }
 }
 
-/// Whether a text may read the answer of an agent: it has a path through the agent's id, or to all `agents`, or to one that
-/// there is not, which may be a slip for this one. Rather yes than no.
+/// Whether a text may read the answer of an agent: it has a path through the agent's id, or to all `agents`, or to an
+/// unknown name, which may be a misspelling of this one. In doubt, yes.
 fn names_agent(text: &str, members: &[Member<'_>], id: &str) -> bool {
-    // No path can be told to be or not to be through such a one.
+    // Whether a path leads through such an id cannot be decided.
     if id.contains('.') {
         return true;
     }

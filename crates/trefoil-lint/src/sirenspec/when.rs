@@ -29,13 +29,13 @@ fn one(reader: &Reader<'_>, text: &Text, cond: &Condition) {
         let not = text.value.get(word.clone()).is_some_and(|w| w.ends_with("not"));
         let meant = if not { "!=" } else { "==" };
         let at = reader.at(text.source(word.start as u32..word.end as u32));
-        let message = "`is` asks whether two values are one and the same, and written text or numbers are not";
-        let d = Diagnostic::warning("condition-bad-operator", at, message).help(format!("compare with `{meant}`"));
+        let message = "`is` tests identity, and a literal is never identical to a value";
+        let d = Diagnostic::warning("condition-bad-operator", at, message).help(format!("use `{meant}` to compare"));
         reader.report(d.fix(format!("write `{meant}`"), at, meant));
     }
 }
 
-/// Looks at what is joined with `and` and `or`: literals alone, the same part twice; and at texts behind `in`.
+/// Looks at what is joined with `and` and `or`: literals alone, the same part twice; and at texts after `in`.
 fn parts(reader: &Reader<'_>, text: &Text, cond: &Condition, expression: &Expression) {
     let at = |literal: &str| mend::literal(text, reader.file, literal).map_or(reader.at(text.span), |(at, _)| at);
     match expression {
@@ -47,19 +47,20 @@ fn parts(reader: &Reader<'_>, text: &Text, cond: &Condition, expression: &Expres
                 if let Some(words) = alone(part) {
                     let first = words.first().and_then(Value::as_str).map_or(reader.at(text.span), at);
                     let shown: Vec<_> = words.iter().map(Value::to_text).collect();
-                    let message = format!("`{}` is compared with nothing: alone it always holds", shown.join("`, `"));
+                    let message =
+                        format!("`{}` is not compared with anything, so it is always true", shown.join("`, `"));
                     let d = Diagnostic::warning("constant-condition", first, message);
                     let help = before.iter().rev().find_map(|b| joined(cond, b, &words));
                     let d = match help {
                         Some(meant) => d.help(format!("write `{meant}`")),
-                        None => d.help("write the comparison again in front of it"),
+                        None => d.help("write the comparison again before it"),
                     };
-                    // One for all that stand in a row.
+                    // One finding for all in a row.
                     if !std::mem::replace(&mut told, true) {
                         reader.report(d);
                     }
                 } else if before.iter().any(|b| alike(cond, b, part)) {
-                    let message = "a part of the condition is there twice, and the second one has no effect";
+                    let message = "this part of the condition has no effect: it is a repetition";
                     let d = Diagnostic::warning("constant-condition", reader.at(text.span), message);
                     reader.report(d.help("compare with another value, or remove one of the two"));
                 }
@@ -75,7 +76,7 @@ fn parts(reader: &Reader<'_>, text: &Text, cond: &Condition, expression: &Expres
                 {
                     continue;
                 }
-                let message = format!("after `in`, `{whole}` is a text: every part of it is in it, an empty one too");
+                let message = format!("`in` with the text `{whole}` accepts every part of it, even an empty one");
                 let d = Diagnostic::warning("condition-bad-operator", at(whole), message);
                 reader.report(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
             }
@@ -146,10 +147,10 @@ fn constant(reader: &Reader<'_>, text: &Text, cond: &Condition) {
     let meant = holds && text.value.trim().eq_ignore_ascii_case("true");
     let severity = if meant { Severity::Info } else { Severity::Warning };
     let (always, help) = match holds {
-        true => ("always", "leave `when` out for an edge that is always taken"),
-        false => ("never", "compare something that a node wrote: `working.intent == \"refund\"`"),
+        true => ("always", "remove `when` if the edge is always taken"),
+        false => ("never", "compare a value that a node wrote: `working.intent == \"refund\"`"),
     };
-    let message = format!("`{}` reads nothing, so the edge is {always} taken", text.value.trim());
+    let message = format!("`{}` reads no value, so the edge is {always} taken", text.value.trim());
     reader.report(Diagnostic::new("constant-condition", severity, reader.at(text.span), message).help(help));
 }
 

@@ -1,4 +1,4 @@
-//! Nodes that write over what is there: another node's result, or a text that is seeded.
+//! Nodes that overwrite a value: another node's result, or a seeded text.
 
 use trefoil_ir::types as ir;
 use trefoil_syntax::Diagnostic;
@@ -17,7 +17,7 @@ pub fn check(subject: &Subject<'_, '_>) {
     }
 }
 
-/// A node that writes where another node leaves its result, which templates then no longer read (decision S4). One that stands
+/// A node that writes where another node puts its result, which templates then no longer read (decision S4). One that stands
 /// in for the other does so on purpose.
 fn taken_path(subject: &Subject<'_, '_>, write: &WriteName) {
     let [id, key, ..] = write.path.as_slice() else { return };
@@ -29,22 +29,22 @@ fn taken_path(subject: &Subject<'_, '_>, write: &WriteName) {
     }
     let (Some(at), Some(node)) = (written_at(subject, write), subject.known.nodes.get(write.node)) else { return };
     let (path, own, id) = (write.path.join("."), &node.id, &other.id);
-    let message = format!("`{own}` writes where `{id}` leaves its result: from then on `{path}` is what `{own}` wrote");
+    let message = format!("`{own}` overwrites the result of `{id}`: afterwards `{path}` is what `{own}` wrote");
     let help = format!("write `working.{own}.{}`, or another path of its own", node.output.join("."));
     let d = Diagnostic::warning("write-conflict", at, message).label(other.at, "this node").help(help);
     subject.reader.report(d);
 }
 
-/// A node that writes beneath a text that is there from the start, of which nothing is left then.
+/// A node that writes under a seeded text, which is then lost.
 fn replaced_seed(subject: &Subject<'_, '_>, write: &WriteName) {
     let (Some(depth), Some(at)) = (beneath_seed(subject, write), written_at(subject, write)) else { return };
     let (root, seed) = (write.root.word(), write.path.get(..depth).unwrap_or_default().join("."));
     let message = format!("writing here replaces the seeded value `{root}.{seed}`");
     let d = Diagnostic::warning("write-conflict", at, message);
-    subject.reader.report(d.help("write to a path that is not beneath a text"));
+    subject.reader.report(d.help("write to a path that is not under a text value"));
 }
 
-/// How many segments lead to a text or another single value that is seeded and beneath which a node writes.
+/// How many segments lead to a seeded text, or another single value, that a node writes under.
 fn beneath_seed(subject: &Subject<'_, '_>, write: &WriteName) -> Option<usize> {
     let (first, rest) = write.path.split_first()?;
     let mut value = subject.known.seeds(write.root).get(first)?;

@@ -7,7 +7,7 @@ use trefoil_template::Value;
 use super::Found;
 use trefoil_front::bound::{BoundText, Local};
 
-/// Paths of what only a block gives, where there is none.
+/// Paths that only a block provides, outside of one.
 pub fn strays(text: &BoundText, found: &mut Found) {
     for span in text.as_template().into_iter().flat_map(|template| template.strays()) {
         let path = text.source.value.get(span.start as usize..span.end as usize).unwrap_or_default();
@@ -20,15 +20,12 @@ pub fn strays(text: &BoundText, found: &mut Found) {
 fn stray(path: &str) -> (String, &'static str) {
     match path.chars().next() {
         _ if matches!(path, "this" | ".") => (
-            format!("`{path}` is not in a block: it prints everything that there is, as JSON"),
-            "write the path of what is meant; `{{json this}}` says that it is everything",
+            format!("`{path}` is not in a block, so it prints everything as JSON"),
+            "write the path of the value; to print everything, write `{{json this}}`",
         ),
-        Some('@') => (format!("`{path}` is always empty: it has a value only inside of `{{{{#each}}}}`"), ""),
-        Some('.') => (format!("`{path}` is always empty: it leads out of more blocks than there are around it"), ""),
-        _ => (
-            format!("`{path}` is not in a block: `this` is an item only inside of `{{{{#each}}}}`"),
-            "write the whole path",
-        ),
+        Some('@') => (format!("`{path}` is always empty: it has a value only in `{{{{#each}}}}`"), ""),
+        Some('.') => (format!("`{path}` is always empty: it leads out of more blocks than there are"), ""),
+        _ => (format!("`{path}` is not in a block: `this` is an item only in `{{{{#each}}}}`"), "write the whole path"),
     }
 }
 
@@ -44,7 +41,7 @@ pub fn from_the_root(text: &BoundText, found: &mut Found) {
             continue;
         };
         let dotted = || local.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
-        // Outside of blocks it is the name of what is always there.
+        // Outside of blocks it is the name of a value that always exists.
         let is_root = || text.look_up(&local.path).entries.first().is_some_and(|e| e.defined == Defined::Always);
         let meant = match (&*first.name, rest) {
             (own @ ("index" | "key" | "first" | "last"), []) if local.each => format!("@{own}"),

@@ -21,7 +21,7 @@ fn mistake(text: &BoundText, error: SyntaxError) -> Diagnostic {
     }
     match error.meant {
         Some(meant) if error.code == "template-unclosed" => {
-            // Only where the text stands in the file as it is read: the rest of the line is written again.
+            // Only if the text in the file is the same as the text that is read: the rest of the line is rewritten.
             let straight = at.span.end - at.span.start == error.span.end - error.span.start;
             if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
         }
@@ -32,7 +32,7 @@ fn mistake(text: &BoundText, error: SyntaxError) -> Diagnostic {
         }
         Some(meant) => {
             let wrong = text.source.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
-            // A sign is what it is; a word may be another one.
+            // A sign has one meaning; a word may be another one.
             let near = suggest::near(wrong, [meant.trim()]);
             let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
             let message = format!("write `{}`", meant.trim());

@@ -200,7 +200,7 @@ fn a_comment_covers_a_finding_that_moved_here_or_there() {
     let checked = LoadOptions::default().checked();
     let report = trefoil::internals::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
     let found: Vec<_> = report.diagnostics.iter().map(|d| d.message.as_str()).collect();
-    expect!["the step gives `topic`, but `topc` is read"].assert_eq(&found.join("\n"));
+    expect!["the step passes `topic`, but `topc` is read"].assert_eq(&found.join("\n"));
     for name in ["read.yaml", "given.yaml"] {
         assert_eq!(rules_of(&folder, name, &checked), [], "{name}");
     }
@@ -323,13 +323,13 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
     let (other, last) = (agent("other"), agent("last"));
     let steps = [("main.yaml", STEPS), ("helper.yaml", AGENT), ("other.yaml", &*other), ("last.yaml", &*last)];
     expect![[r#"
-        5 empty-message `helper` gets an empty user message: no `input` here, and no `prompt` there
+        5 empty-message `helper` gets an empty user message: the step has no `input`, and the agent no `prompt`
         8 maybe-undefined `helper` has no value if its step is skipped (it runs only when `{{topic}} == birds`)
         10 unresolved-name `WRONG` is not defined here
     "#]]
     .assert_eq(&found(&steps));
     expect![[r#"
-        9 unknown-reference no agent in this folder is called `writer`
+        9 unknown-reference no agent in this folder is named `writer`
         17 unknown-value `condition` cannot be `WRONG`
         21 maybe-undefined `B.output` may have no value, because `B` may not have run before `C`
         22 unreachable-state no transition leads to `D`, so it never runs
@@ -341,7 +341,7 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
         7 missing-key node `right` needs `writes`
         8 missing-key node `last` needs `writes`
         9 missing-key node `more` needs `writes`
-        9 unknown-reference there is no agent `WRONG`
+        9 unknown-reference unknown agent `WRONG`
     "#]]
     .assert_eq(&found(&[("flow.yaml", NODES)]));
 }

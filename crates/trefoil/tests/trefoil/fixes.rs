@@ -347,7 +347,7 @@ fn a_misspelt_input_of_an_agent_in_a_step_is_found_at_its_key() {
     let d = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").unwrap();
     let span = d.span.unwrap();
     assert_eq!(text.get(span.start as usize..span.end as usize), Some("surces"), "{}", report.text());
-    assert_eq!(d.message, "the step gives `surces`, but `sources` is read");
+    assert_eq!(d.message, "the step passes `surces`, but `sources` is read");
     assert_eq!(applied(text, &d.fix.as_ref().unwrap().edits), text.replace("surces", "sources"));
     // The other way round it is the text.
     let text = text.replace("surces", "sources").replace("Use {{sources}}", "Use {{surces}}");

@@ -18,7 +18,7 @@ pub(crate) use words::{BROKEN, KEYS, WORDS};
 /// Small, so that hitting them is likely.
 const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 128, nodes: 5000, aliased: 1 << 18 };
 
-/// Begins the line before a file, and the line before the choices.
+/// Starts the line before a file, and the line before the choices.
 const MARK: &str = "=== ";
 
 /// A text taken apart.

@@ -1,6 +1,6 @@
 //! A scope with every sort of source, over data that looks like code.
 //!
-//! The data exists twice: as it is, and with other characters in place of its braces. Nothing may tell the two apart but
+//! The data exists twice: as it is, and with other characters instead of its braces. Nothing may tell the two apart but
 //! what is shown, so whoever scans data again is found out.
 
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ impl World {
         Self { state: state(policy, &|text| text.to_owned()), policy, answers: RefCell::default() }
     }
 
-    /// With other characters in place of the data's braces.
+    /// With other characters instead of the data's braces.
     pub(crate) fn harmless(policy: &'static Policy) -> Self {
         Self { state: state(policy, &mark), policy, answers: RefCell::default() }
     }
@@ -119,7 +119,7 @@ impl Scope for World {
     }
 }
 
-/// Other characters in place of braces: as many bytes and characters as before, and in the same place of the alphabet.
+/// Other characters instead of braces: as many bytes and characters as before, and in the same place of the alphabet.
 pub(crate) fn mark(text: &str) -> String {
     text.replace('{', "|").replace('}', "~")
 }

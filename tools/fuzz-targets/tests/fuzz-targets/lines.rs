@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::mutate::Random;
 
-/// What stands before the name of a file or the choices.
+/// What is before the name of a file or the choices.
 const MARK: &str = "=== ";
 
 /// A text after one to six changes, mostly few; `other` lends it parts.
@@ -81,7 +81,7 @@ fn one(lines: &mut Vec<String>, others: &[String], keys: &[&str], words: &[&str]
     }
 }
 
-/// The line and what is indented beneath it.
+/// The line and what is indented under it.
 fn subtree(lines: &[String], at: usize) -> Range<usize> {
     let depth = |line: &String| line.len() - line.trim_start().len();
     let own = lines.get(at).map_or(0, depth);
@@ -129,7 +129,7 @@ fn graft(lines: &mut Vec<String>, at: usize, others: Option<&[String]>, random: 
     lines.splice(place..place, moved);
 }
 
-/// Gives the key of a line another value, and nothing beneath it.
+/// Gives the key of a line another value, and nothing under it.
 fn set(lines: &mut Vec<String>, at: usize, value: &str) {
     let Some(line) = lines.get(at) else { return };
     let new = match line.split_once(':') {

@@ -92,7 +92,7 @@ fn blank(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn declared_key(m: &Manifest) -> Vec<Mutation> {
-    // Where they stand under another key, nobody knows them.
+    // Where they are under another key, nobody knows them.
     let known = |p: &Place| p.path.iter().any(|s| *s == Segment::Key("security".into()));
     let inside = |p: &&Place| {
         known(p)

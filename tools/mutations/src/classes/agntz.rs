@@ -70,7 +70,7 @@ fn no_beginning(m: &Manifest) -> Vec<Mutation> {
     named(m).iter().filter_map(|r| m.put(r.tag.clone(), format!("{}}}}}", path(m, r)))).collect()
 }
 
-/// Whether the tag is all that stands between the quotes of a value.
+/// Whether the tag is all that is between the quotes of a value.
 fn is_alone(m: &Manifest, r: &Reference) -> bool {
     m.text[..r.tag.start].ends_with('"') && m.text[r.tag.end..].starts_with('"')
 }

@@ -25,7 +25,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a name in an expression misspelt", AEGIS, expression_name),
 ];
 
-/// `{{path}} op literal`, wherever a condition stands.
+/// `{{path}} op literal`, wherever a condition is.
 struct Comparison {
     path: String,
     op: Range<usize>,

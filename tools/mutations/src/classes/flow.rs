@@ -164,7 +164,7 @@ fn swapped(m: &Manifest) -> Vec<Mutation> {
             let (Some(first), Some(second)) = (m.whole_of(&pair[0], nodes), m.whole_of(&pair[1], nodes)) else {
                 continue;
             };
-            // What an agent's system prompt reads is read where its node stands.
+            // What an agent's system prompt reads is read where its node is.
             swap(first, second, reading(m, &pair[0].key.value, &[]).into_iter().map(|r| r.tag.start).collect());
         }
     }
@@ -191,7 +191,7 @@ fn edge_turned(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
     for edge in edges(m) {
         let (Some(from), Some(to)) = (end(edge, "from"), end(edge, "to")) else { continue };
-        // Only what the edge's own ends show: the node at its end, or its agent, reads the node at its beginning.
+        // Only what the edge's own ends show: the node at its end, or its agent, reads the node at its start.
         let node = m.entries("nodes").iter().find(|n| n.key.value == to.value);
         let agent = node.and_then(|n| n.value.mapping()?.get("agent")?.value.string());
         let mut within = vec![vec![Segment::Key("nodes".into()), Segment::Key(to.value.to_string())]];
@@ -268,7 +268,7 @@ fn unread(m: &Manifest) -> Vec<Mutation> {
                 .mapping()
                 .and_then(|s| s.get("agent")?.value.mapping()?.get("id")?.value.string().map(|t| t.value.to_string()));
             let aliased = by_id.is_some_and(|id| id != key && !reading(m, &id, &place.path).is_empty());
-            // A pipeline around this one may name its steps behind its own key.
+            // A pipeline around this one may name its steps after its own key.
             let outside = m.references().iter().any(|r| {
                 r.segments.iter().skip(1).any(|(n, _)| *n == key)
                     && m.places.get(r.place).is_some_and(|p| !p.path.starts_with(&place.path))

@@ -26,7 +26,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("`version` without quotes", SIREN, version),
 ];
 
-/// Entries that begin their line.
+/// Entries that start their line.
 fn first_on_line(m: &Manifest) -> impl Iterator<Item = &crate::manifest::Place> {
     m.places.iter().filter(|p| {
         let start = p.entry.key.span.start as usize;

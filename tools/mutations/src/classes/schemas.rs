@@ -40,7 +40,7 @@ fn properties(m: &Manifest) -> impl Iterator<Item = &Place> {
     })
 }
 
-/// Whether the schema stands under a key that the format has.
+/// Whether the schema is under a key that the format has.
 fn is_read(m: &Manifest, place: &Place) -> bool {
     let above = m.places.iter().filter(|o| o.entry.value.span == place.parent.span);
     above.into_iter().all(|o| m.is_format_key(o).is_some())

@@ -38,7 +38,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("an item's bare name", SIREN, bare_item),
 ];
 
-/// References that stand alone in their braces, in text that a model or a person reads.
+/// References that are alone in their braces, in text that a model or a person reads.
 fn plain(m: &Manifest) -> Vec<Reference> {
     let read = |r: &Reference| {
         let key = m.places.get(r.place).map(|p| &*p.entry.key.value);

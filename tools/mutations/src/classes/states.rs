@@ -39,7 +39,7 @@ fn head(node: &Node) -> usize {
     node.mapping().and_then(|s| s.entries.first()).map_or(0, |e| e.key.span.start as usize)
 }
 
-/// Where a state's name stands, and its first key.
+/// Where a state's name is, and its first key.
 fn marks(m: &Manifest, name: &str, node: &Node) -> Vec<usize> {
     let keys = m.places.iter().filter(|p| &*p.entry.key.value == name && p.entry.value.span == node.span);
     keys.map(|p| p.entry.key.span.start as usize)
@@ -156,7 +156,7 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
             else {
                 continue;
             };
-            // A failed agent takes `on_failure` all the same (decision E9).
+            // A failed agent takes `on_failure` anyway (decision E9).
             let failures =
                 |t: &Node| text(t, "condition").is_some_and(|c| matches!(&*c.value, "on_failure" | "custom"));
             let agent = text(&node, "kind").is_some_and(|k| matches!(&*k.value, "Agent" | "Subworkflow"));

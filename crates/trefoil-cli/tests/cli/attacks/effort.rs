@@ -82,7 +82,7 @@ fn a_schema_whose_references_multiply_is_refused_at_its_place() {
         agent("    properties:\n      a: { $ref: '#/$defs/x' }\n    $defs:\n      x: { not: { $ref: '#/$defs/x' } }\n"),
     );
     let ran = in_time("the check", || folder.trefoil(&["run", "b.yaml", "-i", "x"]));
-    ran.silent(2).says(&["invalid-schema", "comes back to itself"]);
+    ran.silent(2).says(&["invalid-schema", "refers to itself"]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_pattern_that_can_run_for_ever_is_refused_at_its_place() {
     };
     for pattern in ["^(?=(a+)+$)", r"^(a+)\1+$"] {
         folder.write("a.yaml", agent(pattern));
-        folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["invalid-schema", "can run for ever", "a.yaml:12:"]);
+        folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["invalid-schema", "can run forever", "a.yaml:12:"]);
     }
     // One that a backtracking engine never comes to an end with.
     folder.write("a.yaml", agent("^(a|aa|a?)+$"));
@@ -114,7 +114,7 @@ fn twenty_thousand_unknown_keys_are_counted_in_time() {
     let keys: String = (0..20_000).map(|n| format!("unknown_key_{n}: 1\n")).collect();
     folder.write("a.yaml", format!("{AGENT}instruction: I\nprompt: P\n{keys}"));
     let ran = in_time("the check", || folder.trefoil(&["check", "a.yaml"]));
-    assert!(ran.out.contains("19500 more keys") || ran.err.contains("19500 more keys"), "{}", ran.err);
+    assert!(ran.out.contains("19500 more unknown keys") || ran.err.contains("19500 more unknown keys"), "{}", ran.err);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn patterns_that_fill_the_memory_when_they_are_compiled_are_refused() {
         (0..200).map(|n| format!("k{n}: {{ type: string, pattern: '[a-z]{{{}}}' }}", 30_000 + n)).collect();
     folder.write("a.yaml", answers(&format!("{{ type: object, properties: {{ {} }} }}", patterns.join(", "))));
     let ran = in_time("the run", || folder.trefoil(&["run", "a.yaml", "--model", "embedded"]));
-    ran.silent(2).says(&["invalid-schema", "take more than 32 MB"]);
+    ran.silent(2).says(&["invalid-schema", "need more than 32 MB"]);
 }
 
 #[test]

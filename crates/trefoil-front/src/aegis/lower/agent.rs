@@ -68,7 +68,7 @@ fn prompt(file: FileId, agent: &Agent, names: &AgentNames, texts: &Texts) -> Exp
     let made = match &agent.prompt {
         Some(prompt) => texts.text(PROMPT, prompt).map(Expr::Template),
         None => {
-            // It stands nowhere; the instruction is what it shows.
+            // It has no place of its own; the instruction is what it shows.
             let at = Location::new(file, agent.instruction.as_ref().map_or(agent.identity.span, |t| t.span));
             let root = PromptPlace(names.prompt.clone()).root();
             built_in_template(DEFAULT_PROMPT, at, &mut |reference| {
@@ -150,7 +150,7 @@ fn model_choice(file: FileId, agent: &Agent, origin: Location) -> ModelChoice {
     }
 }
 
-/// An agent that nobody declares: its input is its prompt. Only the embedded model plays it (the program lists it).
+/// An agent that is not defined: its input is its prompt. Only the embedded model stands in for it (the program lists it).
 pub fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
     let origin = lowering.builder.missing_agent_location(name).unwrap_or_else(|| lowering.directory.origin(0));
     let mut slots = Slots::default();

@@ -34,7 +34,7 @@ pub use workflow::lower as workflow;
 pub enum FlowKey {
     /// An agent; with `intent` its input is an object of `input` and `intent`.
     Agent { document: usize, intent: bool },
-    /// An agent that nobody declares (decision E5).
+    /// An agent that is not defined (decision E5).
     Missing(Arc<str>),
     /// A workflow.
     Workflow(usize),
@@ -180,7 +180,7 @@ impl<'p> Lowering<'p> {
         let at = Location::new(file, name.span);
         let Some(document) = self.directory.find(Unit::Agent, &name.value).first().copied() else {
             self.builder.missing_agent(&name.value, at);
-            // It reads its input only: an intent is laid out for it by whoever calls.
+            // It reads its input only: the caller prepares the intent for it.
             return self.flow(FlowKey::Missing(name.value.clone()));
         };
         let id = self.flow(FlowKey::Agent { document, intent });

@@ -40,7 +40,7 @@ fn one(scene: &Scene<'_>, state: usize, transition: &written::Transition) -> Opt
     })
 }
 
-/// A condition that is none (reported): nobody knows when it would hold.
+/// An invalid condition (reported), so when it would hold is unknown.
 fn unknown(origin: Location) -> Cond {
     let nothing = Broken { errors: Vec::new(), references: Vec::new() };
     let condition = trefoil_template::Condition::unknown(&nothing, &Policy::AEGIS);

@@ -49,7 +49,7 @@ pub enum ContextEntry {
     File(Text),
 }
 
-const NO_CONTAINER: &str = "the agent runs as a model call, no container";
+const NO_CONTAINER: &str = "the agent runs as a model call, not in a container";
 
 /// Reads an agent's manifest below its header.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
@@ -96,7 +96,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
             reader.error("missing-key", text.span, "`instruction` is blank");
         }
         agent.prompt = task.text("prompt_template").cloned();
-        task.no_effect(&["input_data"], "write the data into the instruction or give it as input");
+        task.no_effect(&["input_data"], "write the data into the instruction, or pass it as input");
         task.finish();
     }
     if let Some(entry) = spec.take("context") {
@@ -135,7 +135,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         declared::tools(reader, &entry.value);
     }
     if let Some(entry) = spec.take("tools").filter(|e| e.value.sequence().is_some_and(|items| !items.is_empty())) {
-        let why = "this version gives agents no tools";
+        let why = "agents run without tools";
         agent.refused.push(RefusedFeature::report(reader, entry.key.span, "an agent with `tools`", why));
     }
     if let Some(entry) = spec.take("output_handler") {
@@ -147,15 +147,15 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     if let Some(entry) = spec.take("delivery") {
         declared::delivery(reader, &entry.value);
     }
-    spec.no_effect(&["schedule"], "this version starts runs only when asked");
-    spec.no_effect(&["delivery"], "the result goes to whoever started the run");
+    spec.no_effect(&["schedule"], "runs start only on request");
+    spec.no_effect(&["delivery"], "the result is returned to the caller");
 }
 
 fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(String, Span)>) {
     let Some(entry) = spec.take("runtime") else {
         spec.reader.report(
-            Diagnostic::warning("missing-key", spec.reader.at(spec.head()), "spec has no `runtime`")
-                .help("other tools that read this format need one; here only `runtime.model` counts"),
+            Diagnostic::warning("missing-key", spec.reader.at(spec.head()), "`spec` has no `runtime`")
+                .help("other tools for this format require it; only `runtime.model` is used here"),
         );
         return;
     };
@@ -191,7 +191,7 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
         reader.report_all(providers::not_called(provider, reader.at(model.source(0..provider.len() as u32))));
         let near = suggest::near(provider, providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
         if let Some(near) = near {
-            let message = format!("`{provider}` is not a provider that is known here");
+            let message = format!("unknown provider `{provider}`");
             let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
             let at = reader.at(model.source(0..provider.len() as u32));
             reader.report(d.help(format!("did you mean `{}`?", near.name)).suggestion(
@@ -204,7 +204,7 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
     }
     let near = suggest::near(name, ALIASES.iter().copied()).filter(|n| n.sure && n.name != name);
     if let Some(near) = near {
-        let message = format!("`{name}` is not one of the usual names of models");
+        let message = format!("`{name}` is not a usual model alias");
         let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
         let near = Near { sure: false, ..near };
         reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(model.span), model, near));
@@ -242,10 +242,10 @@ fn in_security(entry: &Entry) -> Option<&'static str> {
         return Some("`security`");
     }
     let others = |m: Option<&trefoil_syntax::yaml::Mapping>| m.is_some_and(|m| m.entries.len() > 1);
-    (others(all) || others(resources)).then_some("`security` but for its `timeout`")
+    (others(all) || others(resources)).then_some("`security` (except `timeout`)")
 }
 
-/// A handler that nobody requires is left out with a warning; one whose failure would fail the run is refused.
+/// A handler that is not required is skipped with a warning; one whose failure would fail the run is refused.
 pub fn output_handler(
     reader: &Reader<'_>,
     node: &Node,
@@ -266,10 +266,10 @@ pub fn output_handler(
             reader,
             span,
             "a required `output_handler`",
-            "this version does not send results anywhere",
+            "results are not sent anywhere",
         ));
     }
-    reader.warning("no-effect", span, "`output_handler` has no effect: the result goes to whoever started the run");
+    reader.warning("no-effect", span, "`output_handler` has no effect: the result is returned to the caller");
     None
 }
 
@@ -290,9 +290,9 @@ fn read_context(reader: &Reader<'_>, node: &Node) -> Vec<ContextEntry> {
                     Diagnostic::warning(
                         "no-effect",
                         reader.at(kind.value.span),
-                        "directories and addresses are not read into the context",
+                        "directories and URLs in `context` are not read",
                     )
-                    .help("list the files one by one, or give one text with `--context FILE`"),
+                    .help("list the files one by one, or pass one text with `--context FILE`"),
                 );
             }
             None => continue,

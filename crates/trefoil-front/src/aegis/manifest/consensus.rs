@@ -35,7 +35,7 @@ pub fn min_judges(fields: &mut Fields<'_, '_>, there: usize, what: &str) -> Opti
     let min =
         fields.reader.integer(&entry.value, "min_judges_required", 1..=100).and_then(|n| u32::try_from(n).ok())?;
     if there > 0 && min as usize > there {
-        let message = format!("`min_judges_required` is {min}, and there are {there} {what}");
+        let message = format!("`min_judges_required` is {min}, more than the number of {what} ({there})");
         fields.reader.error("out-of-range", entry.value.span, message);
     }
     Some(min)
@@ -54,10 +54,10 @@ pub fn read(fields: &mut Fields<'_, '_>, agents: usize) -> ConsensusSpec {
     if let Some(entry) = fields.take("n") {
         consensus.n = fields.reader.integer(&entry.value, "n", 1..=100).and_then(count);
         if let Some((word, _)) = STRATEGIES.iter().find(|(_, s)| Some(*s) == strategy && *s != Strategy::BestOfN) {
-            let message = format!("`n` has no effect: the strategy `{word}` does not look at it");
+            let message = format!("`n` has no effect: the strategy `{word}` does not use it");
             fields.reader.warning("no-effect", entry.key.span, message);
         } else if let Some(n) = consensus.n.filter(|n| agents > 0 && *n as usize > agents) {
-            let message = format!("`n` is {n}, and there are {agents} agents");
+            let message = format!("`n` is {n}, more than the number of agents ({agents})");
             fields.reader.warning("out-of-range", entry.value.span, message);
         }
     }

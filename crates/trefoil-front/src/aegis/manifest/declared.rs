@@ -1,5 +1,5 @@
 //! The parts of a manifest that are recognised and not run (decisions E12 and E13): containers, volumes, schedules, where
-//! results are sent. What is written in them is held against the format all the same, so that a slip is found here and
+//! results are sent. They are checked against the format anyway, so that a mistake is found here and
 //! not where the manifest is used next. Says nothing of whether a part has an effect.
 
 use trefoil_syntax::Diagnostic;
@@ -117,7 +117,7 @@ fn check_volumes(reader: &Reader<'_>, node: &Node) {
                 mounts.iter().find(|m| inside(&m.value, &mount.value) || inside(&mount.value, &m.value))
             {
                 let at = reader.at(mount.span);
-                let d = Diagnostic::warning("overlapping-mounts", at, "two volumes are mounted over each other");
+                let d = Diagnostic::warning("overlapping-mounts", at, "two volumes have overlapping mount paths");
                 reader.report(d.label(reader.at(first.span), "the other one"));
             }
             mounts.push(mount.clone());
@@ -240,20 +240,20 @@ pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
         let d = Diagnostic::warning(
             "conflicting-keys",
             reader.at(second.key.span),
-            "`language` and `image` exclude each other",
+            "`language` and `image` are mutually exclusive",
         );
         reader.report(
-            d.label(reader.at(first.key.span), "already written here")
-                .help("keep one; an image says which language it has"),
+            d.label(reader.at(first.key.span), "already set here")
+                .help("keep one of them; an image determines its own language"),
         );
     } else if let (Some(one), None, other) | (None, Some(one), other) =
         (of("language"), of("version"), if of("language").is_some() { "version" } else { "language" })
         && of("image").is_none()
     {
-        let message = format!("runtime has `{}` and no `{other}`", one.key.value);
+        let message = format!("`runtime` has `{}` but no `{other}`", one.key.value);
         reader.report(
             Diagnostic::warning("missing-key", reader.at(one.key.span), message)
-                .help("other tools that read this format need both"),
+                .help("other tools for this format require both"),
         );
     }
     entries
@@ -300,18 +300,18 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
         Part::Workspace => {
             let inside = |t: &str| t == "/workspace" || t.starts_with("/workspace/");
             if text().is_some_and(|t| !inside(t)) {
-                refuse("volumes are mounted at `/workspace` or below");
+                refuse("use `/workspace` or a path under it");
             }
         }
         Part::Address => {
             let whole = |t: &str| t.starts_with("https://") || t.starts_with("http://") || t.starts_with("{{");
             if text().is_some_and(|t| !whole(t)) {
-                refuse("write the whole address, such as `https://example.org/results`");
+                refuse("write the full URL, such as `https://example.org/results`");
             }
         }
         Part::Cron => {
             if text().is_some_and(|t| !is_cron(t)) {
-                refuse("write five fields, such as `0 8 * * 1-5` for 8:00 on working days");
+                refuse("write five fields, such as `0 8 * * 1-5` for 8:00 on weekdays");
             }
         }
         Part::Template => drop(reader.text(node, key)),

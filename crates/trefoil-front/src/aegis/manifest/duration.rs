@@ -58,7 +58,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
                     reader.at(node.span),
                     format!("`{what}` must be a duration, not a number without a unit"),
                 )
-                .help(format!("for seconds write `{n}s`")),
+                .help(format!("write `{n}s` for seconds")),
             );
             return None;
         }
@@ -70,7 +70,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
     match parsed {
         Some(ms @ 1..=MAX_MS) => Some(ms),
         _ => {
-            reader.error("out-of-range", node.span, format!("`{what}` must be longer than nothing and at most a year"));
+            reader.error("out-of-range", node.span, format!("`{what}` must be more than 0 and at most one year"));
             None
         }
     }
@@ -79,9 +79,9 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
 /// Says that no model answers within a part of a second: mostly another unit was meant.
 pub fn check_model_call(reader: &Reader<'_>, ms: u64, at: trefoil_syntax::Span, what: &str) {
     if ms < 1_000 {
-        let message = format!("`{what}` leaves a model {ms} ms: hardly any answer comes within that");
+        let message = format!("`{what}` is {ms} ms; hardly any model answers in that time");
         let d = trefoil_syntax::Diagnostic::warning("out-of-range", reader.at(at), message);
-        reader.report(d.help("`s` are seconds, `m` minutes and `ms` thousandths of a second"));
+        reader.report(d.help("`s` means seconds, `m` minutes and `ms` milliseconds"));
     }
 }
 

@@ -115,8 +115,8 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
             let message = format!("`llm_timeout_seconds` is never reached: an iteration ends after {seconds} s");
             let d = Diagnostic::warning("no-effect", reader.at(entry.value.span), message);
             reader.report(match execution.iteration_timeout_at {
-                Some(at) => d.label(reader.at(at), "by this"),
-                None => d.help("that is the default of `iteration_timeout`"),
+                Some(at) => d.label(reader.at(at), "limited here"),
+                None => d.help("raise `iteration_timeout`; this is its default"),
             });
         }
     }
@@ -132,17 +132,17 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     if let Some(entry) = fields.take("tool_validation") {
         let items = reader.list(&entry.value, "tool_validation").unwrap_or_default();
         items.iter().for_each(|item| drop(read_validator(reader, item)));
-        reader.warning("no-effect", entry.key.span, "`tool_validation` has no effect: agents call no tools");
+        reader.warning("no-effect", entry.key.span, "`tool_validation` has no effect: agents cannot call tools");
     }
     if let Some(entry) = fields.take("memory")
         && reader.boolean(&entry.value, "memory") == Some(true)
     {
-        reader.warning("no-effect", entry.key.span, "`memory` has no effect: nothing is kept from run to run");
+        reader.warning("no-effect", entry.key.span, "`memory` has no effect: nothing is kept between runs");
     }
     if let Some(entry) = fields.take("delivery") {
         declared::delivery(reader, &entry.value);
     }
-    fields.no_effect(&["delivery"], "the result goes to whoever started the run");
+    fields.no_effect(&["delivery"], "the result is returned to the caller");
     execution
 }
 
@@ -187,7 +187,7 @@ fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) 
     if let Err(error) = made {
         let message = error.to_string();
         let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        reader.error("invalid-regex", pattern.span, format!("`pattern` is not a regular expression: {last}"));
+        reader.error("invalid-regex", pattern.span, format!("`pattern` is not a valid regular expression: {last}"));
         return None;
     }
     Some(ValidatorKindSpec::Regex { pattern: pattern.value.clone(), stderr })
@@ -199,14 +199,14 @@ fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &regex::Regex, stderr
     let flags = text.rsplit('/').next().unwrap_or_default();
     let slashes = text.starts_with("/^") && text.len() > flags.len() + 2 && flags.chars().all(|c| "gimsuy".contains(c));
     let (message, help) = if stderr && !regex.is_match("") {
-        ("`pattern` is never found: a model call has no stderr", "write `target: stdout` for what the agent answers")
+        ("`pattern` never matches: a model call has no stderr", "write `target: stdout` to match the agent's answer")
     } else if slashes {
         (
-            "`pattern` is never found: its slashes are characters, and there is none before the beginning",
-            "remove the slashes; letters after them are written in front, as in `(?i)`",
+            "`pattern` never matches: its slashes are literal, and `^` cannot follow one",
+            "remove the slashes; write flags at the start, as in `(?i)`",
         )
     } else if text.starts_with("$^") && !regex.is_match("") {
-        ("`pattern` is never found: nothing comes after the end", "`^` is the beginning, `$` the end")
+        ("`pattern` never matches: nothing comes after the end", "`^` is the start, `$` is the end")
     } else {
         return;
     };
@@ -264,8 +264,8 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
         if system.boolean("must_succeed") != Some(false) {
             validators.push(spec(ValidatorKindSpec::ExitCode(0), system.span, "exit_code"));
         }
-        system.no_effect(&["allow_stderr"], "a model call has no error output");
-        system.no_effect(&["timeout_seconds"], "an iteration ends with `execution.iteration_timeout`");
+        system.no_effect(&["allow_stderr"], "a model call has no stderr");
+        system.no_effect(&["timeout_seconds"], "`execution.iteration_timeout` limits an iteration");
         system.finish();
     }
     if let Some(mut output) = fields.fields("output") {
@@ -279,7 +279,7 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
             let at = schema.node.span;
             validators.push(spec(ValidatorKindSpec::JsonSchema(schema), at, "json_schema"));
         }
-        output.no_effect(&["schema_path", "target_path"], "no files of a container are read");
+        output.no_effect(&["schema_path", "target_path"], "files of a container are not read");
         output.finish();
     }
     for key in ["semantic", "script"] {
@@ -290,7 +290,7 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
             }
             reader.report(
                 Diagnostic::warning("no-effect", reader.at(entry.key.span), format!("`{key}` has no effect here"))
-                    .help("write a list entry `type: semantic` with `judge_agent` and `criteria`"),
+                    .help("write a list entry with `type: semantic`, `judge_agent` and `criteria`"),
             );
         }
     }

@@ -11,7 +11,7 @@ use crate::{Fields, Reader};
 pub struct Identity {
     /// `metadata.name`; empty when it is missing.
     pub name: Arc<str>,
-    /// Where the name stands, or where it is missed.
+    /// Where the name is, or where it is missing.
     pub span: Span,
     /// The same without quotes.
     pub at: Span,
@@ -35,8 +35,8 @@ pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
     }
     if version.is_none() && unit == Unit::Agent {
         fields.reader.report(
-            Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "metadata has no `version`")
-                .help("other tools that read this format need one, such as `version: \"1.0.0\"`"),
+            Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "`metadata` has no `version`")
+                .help("other tools for this format require it; for example `version: \"1.0.0\"`"),
         );
     }
     fields.text("description");
@@ -72,8 +72,8 @@ pub fn is_name(name: &str) -> bool {
 fn check_name(reader: &Reader<'_>, name: &str, span: Span) {
     if !is_name(name) {
         reader.report(
-            Diagnostic::error("invalid-name", reader.at(span), format!("`{name}` cannot be a name"))
-                .help("1 to 63 lower-case letters, digits and hyphens, no hyphen at either end"),
+            Diagnostic::error("invalid-name", reader.at(span), format!("`{name}` is not a valid name"))
+                .help("use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit"),
         );
     }
 }

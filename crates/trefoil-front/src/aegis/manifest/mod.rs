@@ -1,4 +1,4 @@
-//! AEGIS manifests as structs, read from the spanned tree. Everything that is wrong is reported where it stands; what is
+//! AEGIS manifests as structs, read from the spanned tree. Everything that is wrong is reported where it is; what is
 //! missing is left out, so that one mistake does not hide the next. Knows nothing of flows and steps.
 
 pub mod agent;
@@ -39,8 +39,8 @@ pub enum Unit {
     Workflow,
 }
 
-/// What a document declares, without a report. Where `kind` and what stands under `spec` say different things, `spec`
-/// counts: the one is a slip of a word, the other a whole file.
+/// What a document declares, without a report. If `kind` and the contents of `spec` contradict each other, `spec`
+/// counts: `kind` is one word and easily wrong, `spec` is a whole file.
 pub fn unit(root: &Node) -> Option<Unit> {
     let declared = match &*root.mapping()?.get("kind")?.value.string()?.value {
         "Agent" | "AgentManifest" => Unit::Agent,
@@ -50,7 +50,7 @@ pub fn unit(root: &Node) -> Option<Unit> {
     Some(looks_like(root).unwrap_or(declared))
 }
 
-/// What a document surely is by the keys under its `spec`.
+/// The kind of a document, if the keys under its `spec` make it certain.
 pub fn looks_like(root: &Node) -> Option<Unit> {
     let spec = root.mapping()?.get("spec")?.value.mapping()?;
     match (spec.get("task").is_some(), spec.get("states").is_some()) {
@@ -103,7 +103,7 @@ pub fn of_metadata<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
     Some(&root.mapping()?.get("metadata")?.value.mapping()?.get(key)?.value)
 }
 
-/// Reads `apiVersion` and `kind` of what is read as one of the units.
+/// Reads `apiVersion` and `kind` of a document that is read as one of the units.
 pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
     fields.also_called(words::TOP);
     fields.elsewhere(words::NOT_TOP);
@@ -136,11 +136,11 @@ pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
         && declared != read_as
     {
         let (meant, what) = match read_as {
-            Unit::Agent => ("Agent", "a `task`, as an agent"),
-            Unit::Workflow => ("Workflow", "`states`, as a workflow"),
+            Unit::Agent => ("Agent", "`task`, as in an agent"),
+            Unit::Workflow => ("Workflow", "`states`, as in a workflow"),
         };
         let at = fields.reader.at(kind.value.span);
-        let message = format!("`kind` is `{}`, and `spec` has {what}", text.value);
+        let message = format!("`kind` is `{}`, but `spec` has {what}", text.value);
         let d = trefoil_syntax::Diagnostic::error("unknown-value", at, message).help(format!("write `kind: {meant}`"));
         let near = Near { name: meant, distance: 0, sure: true };
         fields.reader.report(respelt(d, at, text, near));
@@ -167,7 +167,7 @@ pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'stat
                 fields.reader.at(second.key.span),
                 format!("`{}` and `{}` are the same key", first.key.value, second.key.value),
             );
-            let d = d.label(fields.reader.at(first.key.span), "already written here").help("keep one");
+            let d = d.label(fields.reader.at(first.key.span), "already set here").help("remove one of them");
             let between =
                 |e: &Entry| e.key.span.start > first.key.span.start && e.key.span.start < second.key.span.start;
             let apart = fields.entries().iter().any(between);
@@ -250,8 +250,12 @@ impl RefusedFeature {
     /// Reports the warning and keeps what the step needs to say.
     pub fn report(reader: &Reader<'_>, span: Span, feature: &str, why: &str) -> Self {
         reader.report(
-            trefoil_syntax::Diagnostic::warning("refused", reader.at(span), format!("{feature} cannot be run: {why}"))
-                .help("you can check and draw this file, but not run it"),
+            trefoil_syntax::Diagnostic::warning(
+                "refused",
+                reader.at(span),
+                format!("{feature} is not supported yet: {why}"),
+            )
+            .help("you can check and draw this file, but not run it"),
         );
         Self { feature: feature.into(), message: why.into(), span }
     }

@@ -5,7 +5,7 @@ use trefoil_template::Value;
 
 use crate::Reader;
 
-/// A schema and where it stands.
+/// A schema and where it is.
 #[derive(Debug, Clone)]
 pub struct JsonSchema {
     /// The schema.

@@ -22,7 +22,7 @@ use trefoil_syntax::suggest::Near;
 pub struct State {
     /// Its name.
     pub name: Arc<str>,
-    /// Where the name stands.
+    /// Where the name is.
     pub span: Span,
     /// The same without quotes.
     pub at: Span,
@@ -32,7 +32,7 @@ pub struct State {
     pub kind: Option<StateKind>,
     /// What leads out of it; none: nothing is written.
     pub transitions: Option<Vec<Transition>>,
-    /// The targets of what was surely meant to be `transitions`, and is spelt otherwise (reported).
+    /// The targets of a misspelt `transitions` (reported).
     pub lost: Vec<Arc<str>>,
     /// Milliseconds.
     pub timeout_ms: Option<u64>,
@@ -147,7 +147,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         if let Some(entry) = fields.take("volumes") {
             declared::mounts(reader, &entry.value);
         }
-        fields.no_effect(&["volumes"], "this version mounts no volumes");
+        fields.no_effect(&["volumes"], "volumes are not mounted");
     }
     fields.text("description");
     if kind_body.is_some() {

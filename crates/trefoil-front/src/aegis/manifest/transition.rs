@@ -132,14 +132,15 @@ const PARAMETERS: &[&str] = &["threshold", "confidence", "min", "max", "value", 
 pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
     let items = reader.list(node, "transitions").unwrap_or_default();
     let transitions: Vec<Transition> = items.iter().filter_map(|item| read(reader, item)).collect();
-    // What leads on after a failure may well stand behind one that is taken after any success.
+    // A transition for failures may well come after one that is taken after any success.
     let of_success = |t: &&Transition| !matches!(t.condition, Some(Condition::OnFailure | Condition::Custom(_)) | None);
     for (i, transition) in transitions.iter().enumerate().filter(|(_, t)| t.unconditional) {
         let mut dead = transitions.iter().skip(i + 1).filter(of_success);
         if let Some(first) = dead.next() {
-            let message = "a transition without `condition` is always taken: none below it ever is";
+            let message = "a transition without `condition` is always taken, so the ones after it never are";
             let d = Diagnostic::warning("missing-key", reader.at(transition.at), message);
-            reader.report(d.label(reader.at(first.at), "never asked").help("write its `condition`, or put it last"));
+            reader
+                .report(d.label(reader.at(first.at), "never reached").help("add a `condition`, or move it to the end"));
             break;
         }
     }
@@ -204,7 +205,7 @@ fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
                 "no-effect",
                 reader.at(entry.key.span),
                 match written.and_then(|w| w.value.string()) {
-                    Some(word) => format!("`{key}` has no effect: the condition `{}` does not look at it", word.value),
+                    Some(word) => format!("`{key}` has no effect: the condition `{}` does not use it", word.value),
                     None => format!("`{key}` has no effect: a transition without `condition` is always taken"),
                 },
             );
@@ -223,7 +224,7 @@ fn read_as_key(reader: &Reader<'_>, fields: &Fields<'_, '_>, span: Span) -> Opti
     let word = WORDS.iter().find(|word| fields.entry(word).is_some())?;
     let entry = fields.entry(word)?;
     let target = entry.value.string()?;
-    let message = format!("`{word}` is a condition, but is used here as a key");
+    let message = format!("`{word}` is a condition, but it is used as a key");
     let d = Diagnostic::error("missing-key", reader.at(entry.key.span), message);
     reader.report(d.help(format!("write `condition: {word}` and `target: {}`", target.value)));
     let condition = match *word {
@@ -243,7 +244,7 @@ fn read_target(fields: &mut Fields<'_, '_>) -> Option<Text> {
     {
         fields.reader.report(
             Diagnostic::error("missing-key", fields.reader.at(entry.key.span), "`target` names no state")
-                .help("to end the run here, lead to a state with `transitions: []`"),
+                .help("to end the run here, point to a state with `transitions: []`"),
         );
         return None;
     }
@@ -274,7 +275,7 @@ fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> 
                     format!("`min` {min} is above `max` {max}"),
                 );
                 fields.reader.report(match max_at.filter(|_| min_at.is_some()) {
-                    Some(max_at) => d.label(fields.reader.at(max_at), "the greatest score"),
+                    Some(max_at) => d.label(fields.reader.at(max_at), "the upper bound"),
                     None => d,
                 });
             }

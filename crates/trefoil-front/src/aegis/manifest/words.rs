@@ -11,7 +11,7 @@ pub const TOP: Words = &[
     ("type", "kind"),
     ("specs", "spec"),
 ];
-/// Where keys belong that stand at the top.
+/// Where keys belong that are written at the top.
 pub const NOT_TOP: Words = &[
     ("name", "under `metadata`"),
     ("description", "under `metadata`"),
@@ -32,12 +32,12 @@ pub const NOT_TOP: Words = &[
 ];
 /// In `metadata`.
 pub const METADATA: Words = &[("title", "name"), ("id", "name"), ("summary", "description")];
-/// Where keys belong that stand in the `metadata` of an agent.
+/// Where keys belong that are written in the `metadata` of an agent.
 pub const NOT_METADATA_OF_AGENT: Words =
-    &[("input_schema", "under `spec`"), ("output_schema", "in a validator `type: json_schema`")];
+    &[("input_schema", "under `spec`"), ("output_schema", "in a validator with `type: json_schema`")];
 /// In the `spec` of an agent.
 pub const AGENT: Words = &[("contexts", "context"), ("environment", "env"), ("schema", "input_schema")];
-/// Where keys belong that stand in the `spec` of an agent.
+/// Where keys belong that are written in the `spec` of an agent.
 pub const NOT_AGENT: Words = &[
     ("instruction", "under `task`"),
     ("prompt_template", "under `task`"),
@@ -68,7 +68,7 @@ pub const TASK: Words = &[
     ("prompt", "prompt_template"),
     ("template", "prompt_template"),
 ];
-/// Where keys belong that stand in `task`.
+/// Where keys belong that are written in `task`.
 pub const NOT_TASK: Words = &[
     ("max_iterations", "under `execution`"),
     ("validation", "under `execution`"),
@@ -79,7 +79,7 @@ pub const NOT_TASK: Words = &[
     ("context", "under `spec`"),
     ("tools", "under `spec`"),
 ];
-/// Where keys belong that stand in `runtime`.
+/// Where keys belong that are written in `runtime`.
 pub const NOT_RUNTIME: Words = &[
     ("timeout", "under `security.resources`"),
     ("resources", "under `security`"),
@@ -96,7 +96,7 @@ pub const EXECUTION: Words = &[
     ("timeout", "iteration_timeout"),
     ("llm_timeout", "llm_timeout_seconds"),
 ];
-/// Where keys belong that stand in `execution`.
+/// Where keys belong that are written in `execution`.
 pub const NOT_EXECUTION: Words = &[
     ("resources", "under `security`"),
     ("model", "under `runtime`"),
@@ -147,7 +147,7 @@ pub const WORKFLOW: Words = &[
     ("nodes", "states"),
     ("max_transitions", "max_total_transitions"),
 ];
-/// Where keys belong that stand in the `spec` of a workflow.
+/// Where keys belong that are written in the `spec` of a workflow.
 pub const NOT_WORKFLOW: Words = &[
     ("input_schema", "under `metadata`"),
     ("output_schema", "under `metadata`"),
@@ -215,7 +215,7 @@ pub const SCALARS_OF_STATE: &[&str] = &[
     "completion",
     "description",
 ];
-/// Where keys belong that stand in a state of another kind, or beside the list that they are for.
+/// Where keys belong that are written in a state of another kind, or next to the list that they are for.
 pub const NOT_STATE: Words = &[
     ("condition", "in an entry of `transitions`"),
     ("target", "in an entry of `transitions`"),
@@ -229,7 +229,7 @@ pub const NOT_STATE: Words = &[
     ("command", "in a System state"),
     ("env", "in a System state"),
     ("workdir", "in a System state"),
-    ("prompt", "in a Human state; what an agent is given is its `input`"),
+    ("prompt", "in a Human state; an agent gets its text from `input`"),
     ("default_response", "in a Human state"),
     ("reject_on_timeout", "in a Human state"),
     ("agent", "in an Agent state"),
@@ -237,7 +237,7 @@ pub const NOT_STATE: Words = &[
     ("input", "in a state that calls an agent or a workflow"),
     ("input_template", "in a state that calls an agent or a workflow"),
     ("intent", "in an Agent state"),
-    ("judges", "in an Agent state; those of a ParallelAgents state are `judges_for_parallel`"),
+    ("judges", "in an Agent state; a ParallelAgents state has `judges_for_parallel`"),
     ("max_iterations", "in an Agent state"),
     ("agents", "in a ParallelAgents state"),
     ("consensus", "in a ParallelAgents state"),

@@ -41,7 +41,7 @@ pub struct Workflow {
     pub max_entries: u32,
     /// Where that is written.
     pub max_entries_at: Option<Span>,
-    /// Where `spec` begins, for findings about all of it.
+    /// Where `spec` starts, for findings about all of it.
     pub span: Span,
     /// All of it.
     pub whole: Span,
@@ -111,7 +111,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
     if let Some(entry) = spec.take("volumes") {
         declared::mounts(reader, &entry.value);
     }
-    spec.no_effect(&["volumes"], "this version mounts no volumes");
+    spec.no_effect(&["volumes"], "volumes are not mounted");
     if let Some(entry) = spec.take("schedule") {
         declared::schedule(reader, &entry.value);
     }
@@ -125,13 +125,13 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
         declared::read(&mut schedule, keys);
         schedule.misspelt();
     }
-    spec.no_effect(&["default_schedule", "schedule"], "this version starts runs only when asked");
+    spec.no_effect(&["default_schedule", "schedule"], "runs start only on request");
     let states = spec.require("states");
     if let Some(entry) = states {
         workflow.list_form = matches!(&*entry.value.kind, Kind::Sequence(_));
         workflow.states = read_states(reader, &entry.value);
     }
-    // The list form begins with its first entry.
+    // The list form starts with its first entry.
     workflow.initial =
         if workflow.list_form { spec.text("initial_state") } else { spec.require_text("initial_state") }.cloned();
     check_mounts(reader, &workflow.states, &shared);
@@ -158,11 +158,11 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
                 {
                     let key = &entry.key.value;
                     let message = match states.last() {
-                        Some(state) => format!("`{key}` is beside the states; it belongs in `{}`", state.name),
-                        None => format!("`{key}` is where a state should be"),
+                        Some(state) => format!("`{key}` is next to the states; it belongs in `{}`", state.name),
+                        None => format!("`{key}` is a key of a state, not a state"),
                     };
                     let d = Diagnostic::error("wrong-type", reader.at(entry.key.span), message);
-                    reader.report(d.help("indent it as far as the other keys of the state"));
+                    reader.report(d.help("indent it like the other keys of the state"));
                     continue;
                 }
                 states.extend(state::read(reader, &entry.value, Some(&entry.key)));
@@ -184,7 +184,7 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
             let d = Diagnostic::error(
                 "duplicate-id",
                 reader.at(state.span),
-                format!("two states are called `{}`", state.name),
+                format!("two states are named `{}`", state.name),
             );
             reader.report(d.label(reader.at(first), "the first one"));
         }
@@ -246,7 +246,7 @@ fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
         volume.finish();
     }
     storage.finish();
-    reader.warning("no-effect", span, "`storage` has no effect: this version mounts no volumes");
+    reader.warning("no-effect", span, "`storage` has no effect: volumes are not mounted");
     names
 }
 
@@ -263,7 +263,7 @@ fn check_mounts(reader: &Reader<'_>, states: &[State], shared: &[Text]) {
             let d = Diagnostic::error(
                 "unknown-reference",
                 reader.at(volume.span),
-                format!("no shared volume is called `{}`", volume.value),
+                format!("unknown shared volume `{}`", volume.value),
             );
             let near = trefoil_syntax::suggest::near(&volume.value, shared.iter().map(|s| &*s.value));
             reader.report(match near {

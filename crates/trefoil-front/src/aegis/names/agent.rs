@@ -48,7 +48,7 @@ impl AgentNames {
     }
 }
 
-/// `{{context}}`: what the operator gave, else the entries joined by a blank line.
+/// `{{context}}`: what the operator passed, else the entries joined by a blank line.
 fn context(project: &Project, document: &Document, agent: &Agent, baked: &mut Vec<Arc<str>>) -> Arc<str> {
     if let Some(given) = &project.context {
         let given: Arc<str> = given.as_str().into();

@@ -54,7 +54,7 @@ impl Answer {
         Some(Self { members: places(document.file, node, &schema), schema })
     }
 
-    /// Of its `output_template`; without one it is what its last state answered.
+    /// The type of its `output_template`; without one, of its last state's answer.
     fn of_workflow(document: &Document) -> Option<Self> {
         let template = manifest::of_metadata(&document.root, "output_template")?.mapping()?;
         let node = manifest::of_metadata(&document.root, "output_schema");

@@ -23,7 +23,7 @@ impl Place for HandlerPlace {
     }
 }
 
-/// Its names. Nobody knows what is inside of them.
+/// Its names, whose types are unknown.
 struct Handler;
 
 fn something() -> Entry {

@@ -14,7 +14,7 @@ use super::spelling::path;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::names::Members;
 
-/// Fields of a start input that nobody has to declare.
+/// Fields of a start input that need no declaration.
 pub const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "input"];
 
 /// Everything that texts of a workflow can name, wherever they are in it.
@@ -30,7 +30,7 @@ pub struct WorkflowNames {
     pub input: Input,
     /// Which states run before which.
     pub paths: Paths,
-    /// The type of the Blackboard, worked out when it is first asked for.
+    /// The type of the Blackboard, computed on first use.
     pub(super) blackboard: OnceLock<Value>,
     pub(super) workflow: Arc<str>,
     pub(super) version: Arc<str>,
@@ -67,7 +67,7 @@ pub struct StateNames {
     pub slot: SlotId,
     /// What its result looks like.
     pub outcome: Outcome,
-    /// The type of its result, worked out when it is first asked for.
+    /// The type of its result, computed on first use.
     pub(super) schema: OnceLock<Value>,
     /// What those answer whom it calls.
     pub answers: Vec<Answer>,
@@ -75,7 +75,7 @@ pub struct StateNames {
     pub consensus: (Option<f64>, Option<f64>),
     /// The states with a transition into it that has feedback.
     pub given_feedback: Vec<usize>,
-    /// Has an answer even when nobody gives one.
+    /// Has an answer even if nobody gives one.
     pub always_answers: bool,
     /// In the rounds of a judged state: the round, and why the last one or the last state failed.
     pub rounds: Option<(SlotId, SlotId)>,

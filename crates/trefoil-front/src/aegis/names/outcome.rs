@@ -9,17 +9,17 @@ impl StateNames {
         use Condition as C;
         match (condition, &self.outcome) {
             (C::OnFailure, Outcome::Human) if self.always_answers => {
-                Some("a person who does not answer in time gives the `default_response`")
+                Some("if nobody answers in time, the response is the `default_response`")
             }
-            (C::OnFailure, Outcome::Update) => Some("an update of the Blackboard does not fail"),
+            (C::OnFailure, Outcome::Update) => Some("an update of the Blackboard cannot fail"),
             (C::ExitCodeNonZero, Outcome::Agent) => {
-                Some("the exit code of an agent that answered is 0; write `on_failure` for one that did not")
+                Some("the exit code of an agent that answers is 0; write `on_failure` for one that fails")
             }
-            (C::ExitCode(code), Outcome::Agent) if *code != 0 => Some("the exit code of an agent that answered is 0"),
+            (C::ExitCode(code), Outcome::Agent) if *code != 0 => Some("the exit code of an agent that answers is 0"),
             (C::ExitCodeZero | C::ExitCodeNonZero | C::ExitCode(_), outcome) => match outcome {
                 Outcome::Human | Outcome::Parallel { .. } => Some("only System states have an exit code"),
                 Outcome::Containers(_) => {
-                    Some("several containers have no exit code in common; write `on_success` or `on_failure`")
+                    Some("several containers have no common exit code; write `on_success` or `on_failure`")
                 }
                 _ => None,
             },

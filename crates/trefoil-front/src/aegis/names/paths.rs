@@ -41,7 +41,7 @@ impl Set {
         }
         new
     }
-    /// Keeps what is also in the other, or takes in what is.
+    /// The intersection with the other, or the union.
     fn join(&mut self, other: &Self, keep: bool) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
             *word = if keep { *word & other } else { *word | other };
@@ -151,7 +151,7 @@ fn solve(n: usize, initial: usize, order: &[usize], incoming: &[Vec<usize>], all
     while changed {
         changed = false;
         for s in order {
-            // The run begins at the initial state: nothing has run before it on that way.
+            // The run starts at the initial state: nothing has run before it on that way.
             let mut next = Set::new(n, all && *s != initial);
             for from in incoming.get(*s).into_iter().flatten() {
                 let Some(mut before) = sets.get(*from).cloned() else { continue };

@@ -36,7 +36,7 @@ pub struct PromptNames {
 }
 
 impl PromptNames {
-    /// The names that a prompt begins with.
+    /// The names that a prompt starts with.
     fn listed(self: &Arc<Self>) -> Listed {
         let text = || loose(Entry::new(text_type()));
         let constant = |value: &Value| text().read(Source::Const(value.clone()), 1);
@@ -46,33 +46,33 @@ impl PromptNames {
         let attached = Source::Member(self.input, path(&["attachments"]));
         Listed::new([
             ("instruction", constant(&self.instruction).note("`task.instruction`")),
-            ("input", input.note("what the agent is given")),
+            ("input", input.note("the input of the agent")),
             (
                 "iteration_number",
                 loose(Entry::new(integer_type()))
                     .read(Source::Slot(self.iteration), 1)
-                    .note("which iteration this is, from 1"),
+                    .note("the number of this iteration, from 1"),
             ),
             (
                 "previous_error",
                 perhaps(text().read(Source::Slot(self.previous_error), 1))
-                    .note("why the last iteration failed; empty on the first"),
+                    .note("why the last iteration failed; empty in the first"),
             ),
-            ("agentskills", perhaps(constant(&self.skills)).note("what the operator gave as skills")),
+            ("agentskills", perhaps(constant(&self.skills)).note("the skills that the operator passes")),
             ("context", constant(&self.context).note("the entries of `context`")),
             ("intent", perhaps(any()).read(self.intent.clone(), 1).note("the intent of the call")),
-            ("attachments", perhaps(any()).read(attached, 1).note("what is attached to the call")),
+            ("attachments", perhaps(any()).read(attached, 1).note("the attachments of the call")),
         ])
         .read_whole(self.together(), 0)
     }
 
-    /// Whether a path begins with a name that a prompt has.
+    /// Whether a path starts with a name that a prompt has.
     pub fn begin(self: &Arc<Self>, path: &str) -> bool {
         let root = path.split('.').next().unwrap_or_default();
         is_path(path) && matches!(self.listed().get(root), Found::Is(_))
     }
 
-    /// The names that a prompt begins with, as one object.
+    /// The names that a prompt starts with, as one object.
     fn together(&self) -> Source {
         let constants = [("instruction", &self.instruction), ("agentskills", &self.skills), ("context", &self.context)];
         let seed: Object = constants.into_iter().map(|(name, value)| (name.into(), value.clone())).collect();

@@ -13,7 +13,7 @@ use crate::names::Members;
 use crate::names::{Entry, Found, Listed, Names, Read, Sort, loose};
 use crate::types::{integer_type, is_closed, list_of, object_of, text_type};
 
-/// What the result of one container has, beside the same once more under `output`.
+/// What the result of one container has, beside the same again under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
 
 /// What a consensus may have under `metadata`, by its strategy.

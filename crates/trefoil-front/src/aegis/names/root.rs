@@ -1,4 +1,4 @@
-//! The names that a text of a workflow begins with: states, keys of the Blackboard, and what the format has of its own.
+//! The names that a text of a workflow starts with: states, keys of the Blackboard, and what the format has of its own.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub fn entry(names: &Arc<WorkflowNames>, moment: Moment) -> Entry {
     Entry::names(Root { names: names.clone(), moment, depth: 0 })
 }
 
-/// The names of a place, and the same once more below `blackboard`.
+/// The names of a place, and the same again below `blackboard`.
 struct Root {
     names: Arc<WorkflowNames>,
     moment: Moment,
@@ -39,7 +39,7 @@ impl Names for Root {
             "execution" => Listed::new([("id", text().read(Source::RunId, here + 1))]).entry(),
             "iteration_number" => loose(Entry::new(integer_type()))
                 .read(Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), here)
-                .note("which visit, or round of judges, this is: from 1"),
+                .note("the number of this visit, or round of judges, from 1"),
             "previous_error" => text()
                 .defined(Defined::Sometimes)
                 .read(Source::Slot(self.rounds().map_or(fixed.previous_error, |(_, error)| error)), here)
@@ -82,7 +82,7 @@ impl Names for Root {
 }
 
 impl Root {
-    /// What the manifest, or whoever starts the run, gives a name to.
+    /// Names from the manifest, or from the caller of the run.
     fn written(&self, name: &str) -> Found {
         let names = &self.names;
         if let Some(state) = self.moment.done().filter(|_| name == "state_output") {
@@ -171,7 +171,7 @@ impl Root {
             .note("the start input")
     }
 
-    /// `state`: the feedback that led here. Before the name of a state the word is too much, but what is meant is clear.
+    /// `state`: the feedback that led here. Before the name of a state the word is needless, but the meaning is clear.
     fn feedback(&self) -> Entry {
         let (names, next) = (&self.names, self.depth + 2);
         let given = |state: usize| {
@@ -179,7 +179,7 @@ impl Root {
         };
         let defined = if self.moment.state().is_none_or(given) { Defined::Sometimes } else { Defined::Never };
         let feedback = any().defined(defined).read(Source::Slot(names.fixed.feedback), next);
-        let feedback = feedback.note("what the transition that led here said");
+        let feedback = feedback.note("the feedback of the transition that led here");
         let state = State { names: names.clone(), feedback, depth: self.depth + 1 };
         Entry { schema: object_type(), ..Entry::names(state) }
     }
@@ -194,7 +194,7 @@ impl Root {
             Some(own) => Some(of(own)),
             None => all().reduce(|earlier, later| Source::Either(Box::new(later), Box::new(earlier))),
         };
-        let feedback = any().note("what came with a person's answer");
+        let feedback = any().note("the feedback sent with a person's answer");
         let feedback = match source {
             Some(source) => feedback.defined(Defined::Sometimes).read(source, self.depth + 2),
             None => feedback.defined(Defined::Never),
@@ -244,7 +244,7 @@ impl Names for State {
     }
 }
 
-/// Whether a path that names something was surely meant to be read, whatever brackets it is in.
+/// Whether a path that names something was surely meant to be read, in whatever brackets.
 pub fn is_meant(names: &WorkflowNames, path: &[Segment], bound: &Bound) -> bool {
     let there = bound.end == End::There;
     match plain(path).as_deref() {

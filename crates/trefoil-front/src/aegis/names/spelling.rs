@@ -14,8 +14,8 @@ pub fn path(names: &[&str]) -> Vec<Arc<str>> {
 /// How tags are written.
 pub const TAGS: Tags = Tags {
     space: "",
-    statements: "blocks are written `{{#if path}}...{{else}}...{{/if}}` and `{{#each list}}...{{/each}}`",
-    comparison: Some("put the comparison into the tag: `{{#if (eq a b)}}`"),
+    statements: "write blocks as `{{#if path}}...{{else}}...{{/if}}` or `{{#each list}}...{{/each}}`",
+    comparison: Some("put the comparison in the tag: `{{#if (eq a b)}}`"),
 };
 
 /// A path of names and nothing else.

@@ -189,7 +189,7 @@ fn paths(workflow: &Workflow, names: &WorkflowNames) -> Paths {
     };
     let targets: Vec<_> = workflow.states.iter().map(targets).collect();
     let edges: Vec<Vec<usize>> = targets.iter().map(|all| all.iter().flatten().copied().collect()).collect();
-    // A transition to nowhere is reported as that; where it was meant to lead nobody knows.
+    // A transition to an unknown state is reported as that; the state that was meant is unknown.
     let terminal = targets
         .iter()
         .zip(&workflow.states)

@@ -149,7 +149,7 @@ fn closing(rest: &str, braces: &str) -> usize {
     rest.len()
 }
 
-/// From behind an opening tag to behind its closing one: where that is, the text between, whether it trims.
+/// From the end of an opening tag to the end of its closing one: the range, the text between, whether it trims.
 fn block(text: &str, from: usize) -> (usize, String, bool) {
     let mut depth = 1;
     let mut at = from;

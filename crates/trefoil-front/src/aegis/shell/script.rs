@@ -33,17 +33,17 @@ pub struct Mistake {
     pub message: &'static str,
 }
 
-const AGAIN: &str = "a placeholder cannot stand in text that a shell reads as code again";
-const BACKTICKS: &str = "a placeholder cannot stand inside backticks: write `$( )`";
-const BACKSLASH: &str = "a placeholder cannot follow a backslash";
-const BLOCK: &str = "a block around shell syntax cannot be kept apart from it";
-const COMPUTED: &str = "a placeholder cannot stand in shell arithmetic, which reads its value as code";
-const COMPUTES: &str = "a placeholder cannot stand where a shell may compute with it, which reads its value as code";
-const EXPANSION: &str = "a placeholder cannot stand inside `${ }`";
-const HERE_DOCUMENT: &str = "a placeholder cannot be in or after a here-document";
-const MOVED: &str = "a placeholder cannot stand in a script that defines functions or uses `set`, `shift` or `$1`";
+const AGAIN: &str = "a placeholder is not allowed in text that a shell parses again as code";
+const BACKTICKS: &str = "a placeholder is not allowed inside backticks: write `$( )`";
+const BACKSLASH: &str = "a placeholder is not allowed after a backslash";
+const BLOCK: &str = "a block is not allowed around shell syntax";
+const COMPUTED: &str = "a placeholder is not allowed in shell arithmetic, which evaluates its value as code";
+const COMPUTES: &str = "a placeholder is not allowed here: the shell may evaluate its value as arithmetic";
+const EXPANSION: &str = "a placeholder is not allowed inside `${ }`";
+const HERE_DOCUMENT: &str = "a placeholder is not allowed in or after a here-document";
+const MOVED: &str = "a placeholder is not allowed in a script that defines functions or uses `set`, `shift` or `$1`";
 
-/// A hole, where it stands in the script.
+/// A hole, where it is in the script.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     quoted: Quoted,
@@ -61,14 +61,14 @@ struct Hole {
 const UNREAD: Hole =
     Hole { quoted: Quoted::Not, refused: Some(AGAIN), is_program: false, alone: false, computes: false };
 
-/// Where the holes of a script stand.
+/// Where the holes of a script are.
 struct Holes {
     all: Vec<Hole>,
     /// Function definitions, `set` and `shift`, which move the parameters.
     moves_parameters: bool,
 }
 
-/// What stands around a word.
+/// The surroundings of a word.
 #[derive(Clone, Copy)]
 struct Around<'w> {
     /// Why no hole in it can be a parameter.
@@ -123,7 +123,7 @@ pub fn script(pieces: &[Piece], holed: &Holed) -> Script {
         let n = out.parameters.len();
         out.text.push_str(&match hole.quoted {
             Quoted::Single => format!("'\"${{{n}}}\"'"),
-            // Right behind a `$` it would be the name of the process, and text.
+            // Right after a `$` it would be the name of the process, and text.
             Quoted::Double if ends_in_dollar(&out.text) => format!("\"\"${{{n}}}"),
             Quoted::Double => format!("${{{n}}}"),
             // A block that renders to nothing is no word, as it would be if it were written out.
@@ -229,7 +229,7 @@ fn text(word: &[Part]) -> String {
     all
 }
 
-/// Whether a word stands before the program of its command.
+/// Whether a word comes before the program of its command.
 fn precedes(word: &str) -> bool {
     is_keyword(word) || assigned(word).is_some()
 }
@@ -296,7 +296,7 @@ fn reads_code(words: &[String]) -> bool {
             // `sh +e -c X`
             _ if word.starts_with("--") || word.starts_with('+') => {}
             _ if word.starts_with('-') && word.ends_with(['c', 'e', 'r']) => code = true,
-            // The words behind the code are its arguments.
+            // The words after the code are its arguments.
             _ if code && !word.starts_with('-') => code = false,
             // A script's own options are its own business.
             _ => interpreter = word.starts_with('-'),

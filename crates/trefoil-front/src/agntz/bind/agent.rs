@@ -112,7 +112,7 @@ fn callee<'p>(
     names: &[Arc<str>],
 ) -> (Callee<'p>, Option<Arc<Signature>>) {
     if units.depth >= MAX_DEPTH {
-        let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
+        let message = format!("agent calls are nested more than {MAX_DEPTH} levels deep");
         reader.error("too-deep", step.span, message);
         return (Callee::Nobody, None);
     }

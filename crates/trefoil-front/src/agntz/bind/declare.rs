@@ -28,7 +28,7 @@ pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Ou
         Kind::Sequential(p) => {
             (DeclarationKind::Workflow, format!("a pipeline of {}", crate::learn::counted(p.steps.len(), "step")))
         }
-        Kind::Parallel(p) => (DeclarationKind::Workflow, format!("{} branches at the same time", p.steps.len())),
+        Kind::Parallel(p) => (DeclarationKind::Workflow, format!("{} branches in parallel", p.steps.len())),
         Kind::Hosted(_) | Kind::Unknown => (DeclarationKind::Agent, "an agent".into()),
     };
     let declaration = Declaration {
@@ -54,7 +54,7 @@ pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&O
         None => {
             for text in outside.and_then(|o| o.given.as_ref()).into_iter().flatten() {
                 let (at, name) = (reader.at(text.content()), text.value.clone());
-                let note = Some("given by the step".into());
+                let note = Some("passed by the step".into());
                 let (extent, parent) = (text.span, Some(subject.at));
                 let schema = Value::Bool(true);
                 reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));

@@ -38,7 +38,7 @@ pub fn id_of(root: &Node) -> Option<(&str, Span)> {
     Some((&text.value, text.span))
 }
 
-/// Where a document's id stands, without quotes.
+/// Where a document's id is, without quotes.
 pub fn place(project: &Project, document: usize) -> Option<Location> {
     let document = project.documents.get(document)?;
     let id = document.root.mapping()?.get("id")?.value.string()?;

@@ -1,5 +1,5 @@
 //! From manifests to bound agents: references resolved over the project, the names of every agent, each text bound where it
-//! stands. What cannot be resolved is reported here; all other mistakes are for `lint` to find.
+//! is. What cannot be resolved is reported here; all other mistakes are for `lint` to find.
 
 mod agent;
 mod declare;
@@ -30,7 +30,7 @@ use gather::Gathered;
 pub use index::id_of;
 
 /// What to do without a secret store.
-pub const NO_SECRETS: &str = "there is no secret store: put the value into an environment variable and read `env.NAME`";
+pub const NO_SECRETS: &str = "put the value in an environment variable, and read it as `env.NAME`";
 
 /// The agents that entries reach, by document.
 pub struct Units<'p> {
@@ -88,7 +88,7 @@ pub enum Callee<'p> {
 
 /// A text of an agent.
 pub struct AgentText {
-    /// Where it stands.
+    /// Its place.
     pub here: Arc<Here>,
     /// The text.
     pub bound: BoundText,

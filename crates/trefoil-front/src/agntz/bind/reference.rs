@@ -42,7 +42,10 @@ impl Units<'_> {
             [(document, _)] => {
                 learn::names_at(reader, named, index::place(self.project, *document));
                 if let Some(version) = reference.version {
-                    let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
+                    let message = format!(
+                        "the version `{version}` is ignored: `{}` is the manifest in this folder",
+                        reference.id
+                    );
                     reader.report(Diagnostic::info("reference-version", at, message));
                 }
                 Some(*document)
@@ -75,25 +78,25 @@ impl Units<'_> {
         reader.report(match suggest::near(id, others.iter().copied()) {
             Some(near) => {
                 let d = d.help(format!("did you mean `{}`?", near.name));
-                // a version behind the id stays
+                // a version after the id stays
                 let found = text.value.find(id).map_or(0, |i| i as u32);
                 let place = reader.at(text.source(found..found + id.len() as u32));
                 rewritten(d, Some(place), near.name, near.sure)
             }
-            None if others.is_empty() => d.help("there is no other manifest in this folder"),
-            None => d.help(format!("there is {}", listed(others))),
+            None if others.is_empty() => d.help("this folder has no other manifest"),
+            None => d.help(format!("available: {}", listed(others))),
         });
     }
 }
 
-/// A reference that closes a ring: the way around begins at what it names.
+/// A reference that closes a ring: the way around starts at what it names.
 fn report_ring(reader: &Reader<'_>, text: &Text, ring: &[Link], at: Location) {
     let mut way: Vec<&str> = ring.iter().map(|l| &*l.id).collect();
     way.extend(way.first().copied());
     let message = if ring.len() <= 1 {
         format!("`{}` calls itself", text.value)
     } else {
-        format!("a cycle of references: {}", way.join(" -> "))
+        format!("circular references: {}", way.join(" -> "))
     };
     let mut d = Diagnostic::error("reference-cycle", at, message);
     for link in ring {

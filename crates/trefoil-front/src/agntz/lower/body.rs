@@ -10,7 +10,7 @@ use crate::build::plain;
 
 /// What a kind of agent makes of its flow.
 pub struct Body {
-    /// What it does; none: a reported error stands in the way.
+    /// What it does; none: an error was reported.
     pub step: Option<StepId>,
     /// Its result, where it is not the step's.
     pub output: Option<Expr>,

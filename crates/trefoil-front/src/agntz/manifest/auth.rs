@@ -55,7 +55,7 @@ fn token_exchange<'n>(fields: &mut Fields<'n, '_>, found: &mut Vec<&'n Text>) {
                 let d = Diagnostic::error(
                     "unknown-value",
                     extract.reader.at(path.span),
-                    format!("`{key}` begins with `$`"),
+                    format!("`{key}` must start with `$`"),
                 );
                 extract.reader.report(d.help("for example `$.access_token`"));
             }
@@ -70,7 +70,7 @@ fn token_exchange<'n>(fields: &mut Fields<'n, '_>, found: &mut Vec<&'n Text>) {
         apply.text("name");
         if let Some(format) = apply.text("format").filter(|f| !f.value.contains("{token}")) {
             let d =
-                Diagnostic::error("unknown-value", apply.reader.at(format.span), "`format` does not hold `{token}`");
+                Diagnostic::error("unknown-value", apply.reader.at(format.span), "`format` does not contain `{token}`");
             apply.reader.report(d.help("for example `Bearer {token}`"));
         }
         apply.finish();

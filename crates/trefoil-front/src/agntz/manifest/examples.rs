@@ -35,10 +35,10 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
     examples
 }
 
-/// Examples are not templates (decision A1 does not list them): a placeholder in one is sent as it stands.
+/// Examples are not templates (decision A1 does not list them): a placeholder in one is sent as written.
 fn as_written(reader: &Reader<'_>, text: &Text) {
     if text.value.contains("{{") {
-        reader.warning("no-effect", text.span, "a placeholder in an example is sent as written");
+        reader.warning("no-effect", text.span, "placeholders in an example are sent as written");
     }
 }
 
@@ -66,13 +66,13 @@ pub fn check(reader: &Reader<'_>, examples: &[Example<'_>], schema: Option<&Sche
                 None => continue,
                 Some(why) => {
                     help = renamed(&schema.json, &value);
-                    format!("does not fit: {why}")
+                    format!("does not match the schema: {why}")
                 }
             },
         };
         let d = Diagnostic::warning("schema-mismatch", at, format!("this example {why}"));
         let d = help.into_iter().fold(d, Diagnostic::help);
-        reader.report(d.label(reader.at(schema.key), "the answers must fit this"));
+        reader.report(d.label(reader.at(schema.key), "answers must match this schema"));
     }
 }
 
@@ -85,8 +85,8 @@ fn contradictions(reader: &Reader<'_>, examples: &[Example<'_>]) {
         let same = json(first).is_some_and(|value| json(example) == Some(value));
         if !same && first.output.value.trim() != example.output.value.trim() {
             let at = reader.at(example.input.span);
-            let d = Diagnostic::warning("schema-mismatch", at, "this example answers the same input otherwise");
-            reader.report(d.label(reader.at(first.input.span), "the same input").help("keep the one that is right"));
+            let d = Diagnostic::warning("schema-mismatch", at, "this example has another answer for the same input");
+            reader.report(d.label(reader.at(first.input.span), "the same input").help("keep the correct one"));
         }
     }
 }
@@ -106,5 +106,5 @@ fn renamed(schema: &Value, value: &serde_json::Value) -> Option<String> {
     let absent = || properties.keys().map(|k| &**k).filter(|k| !written.contains_key(*k));
     let unknown = written.keys().filter(|k| properties.get(k.as_str()).is_none());
     let (word, near) = unknown.filter_map(|k| Some((k, suggest::near(k, absent())?))).next()?;
-    Some(format!("did you mean `{}` by `{word}`?", near.name))
+    Some(format!("did you mean `{}` instead of `{word}`?", near.name))
 }

@@ -18,7 +18,7 @@ pub fn retention(fields: &mut Fields<'_, '_>) {
         inner.integer("artifactTtlSeconds", 60..=i64::MAX);
         inner.finish();
     }
-    fields.no_effect(&["retention"], "runs keep no sessions and no artifacts here");
+    fields.no_effect(&["retention"], "sessions and artifacts are not kept");
 }
 
 /// `reply`: interim answers.
@@ -36,7 +36,7 @@ pub fn reply(fields: &mut Fields<'_, '_>) {
         }
         _ => reader.wrong_type(&entry.value, "reply", "true, false, or a mapping with `maxPerRun`"),
     }
-    reader.warning("no-effect", entry.key.span, "`reply` has no effect: interim replies are not offered to the model");
+    reader.warning("no-effect", entry.key.span, "`reply` has no effect: interim replies are not supported yet");
 }
 
 /// `skills`: instructions that the model may load.
@@ -49,19 +49,19 @@ pub fn skills<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
         if let Some(first) = names.iter().take(i).find(|n| n.value == name.value) {
             let message = format!("`{}` is listed twice", name.value);
             let d = Diagnostic::warning("duplicate-id", reader.at(name.span), message);
-            reader.report(d.label(reader.at(first.span), "here already"));
+            reader.report(d.label(reader.at(first.span), "the first one"));
         }
         if !is_skill_name(&name.value) {
             texts::bad_name(
                 reader,
                 name,
                 "a skill",
-                "a skill's name is a lower-case letter, then letters, digits, `-`",
+                "start with a lower-case letter, then use letters, digits and `-`",
             );
         }
     }
     if !items.is_empty() {
-        llm.refusals.push(Refusal::new("skills", entry.key.span, "write what the skill says into `instruction`"));
+        llm.refusals.push(Refusal::new("skills", entry.key.span, "write the text of the skill into `instruction`"));
     }
 }
 
@@ -83,7 +83,7 @@ pub fn resources<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
         // everything else is the resource provider's own configuration
     }
     if !resources.entries().is_empty() {
-        let help = "give the agent what it should know by its input";
+        let help = "pass what the agent should know as input";
         llm.refusals.push(Refusal::new("resources", entry.key.span, help));
     }
 }
@@ -103,7 +103,7 @@ fn check_resource_name(reader: &Reader<'_>, name: &Text) {
     let good = letters.next().is_some_and(|c| c.is_ascii_alphabetic())
         && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !good {
-        texts::bad_name(reader, name, "a resource", "a resource's name is a letter, then letters, digits, `_` or `-`");
+        texts::bad_name(reader, name, "a resource", "start with a letter, then use letters, digits, `_` and `-`");
     }
 }
 
@@ -137,7 +137,7 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
         }
     }
     if !items.is_empty() {
-        let help = "make a pipeline that calls the agents as steps";
+        let help = "use a pipeline that calls the agents as steps";
         llm.refusals.push(Refusal::new("spawnable", entry.key.span, help));
     }
 }
@@ -164,7 +164,11 @@ fn spawn_inline(reader: &Reader<'_>, definition: &Entry, own: Option<&Text>) {
     match &child.kind {
         Kind::Llm(llm) => {
             if let Some(text) = llm.instruction.filter(|t| t.value.contains("{{")) {
-                reader.error("unresolved-name", text.span, "a spawned agent's `instruction` may not hold placeholders");
+                reader.error(
+                    "unresolved-name",
+                    text.span,
+                    "the `instruction` of a spawned agent cannot contain placeholders",
+                );
             }
         }
         Kind::Unknown => {}
@@ -172,7 +176,7 @@ fn spawn_inline(reader: &Reader<'_>, definition: &Entry, own: Option<&Text>) {
     }
 }
 
-/// Reports a version that is none.
+/// Reports an invalid version.
 pub fn versions(reader: &Reader<'_>, version: &Text) {
     if let Err(why) = check_version(&version.value) {
         reader.error("invalid-reference", version.span, why);

@@ -29,7 +29,7 @@ pub fn transcription<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
         }
         settings.finish();
     }
-    let refusal = Refusal::new("kind: transcription", span, "transcribe outside and pass the text as input");
+    let refusal = Refusal::new("kind: transcription", span, "transcribe before the run, and pass the text as input");
     Hosted { refusal, instruction, prompt: None }
 }
 
@@ -45,7 +45,7 @@ pub fn image<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
         pair(&mut settings, "aspectRatio", ':', "`WIDTH:HEIGHT`");
         settings.finish();
     }
-    let refusal = Refusal::new("kind: image", span, "make pictures outside of the workflow");
+    let refusal = Refusal::new("kind: image", span, "create images outside the workflow");
     Hosted { refusal, instruction, prompt }
 }
 
@@ -63,7 +63,7 @@ fn pair(settings: &mut Fields<'_, '_>, key: &'static str, between: char, form: &
     let Some(text) = settings.text(key) else { return };
     let number = |s: &str| s.parse::<u32>().is_ok_and(|n| n > 0);
     if !text.value.split_once(between).is_some_and(|(a, b)| number(a) && number(b)) {
-        let message = format!("`{key}` cannot be `{}`: it is {form}", text.value);
+        let message = format!("`{key}` cannot be `{}`: write {form}", text.value);
         settings.reader.error("unknown-value", text.span, message);
     }
 }

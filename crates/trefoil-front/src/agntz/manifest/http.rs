@@ -51,7 +51,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     let mut meant = Vec::new();
     for (key, _) in &pairs {
         if url.is_some() && !placeholders.iter().any(|p| p.name == &*key.value) {
-            let message = format!("`{}` is not a placeholder of the url", key.value);
+            let message = format!("`{}` is not a placeholder of the URL", key.value);
             let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
             let names = placeholders.iter().map(|p| p.name);
             reader.report(match suggest::near(&key.value, names) {
@@ -59,7 +59,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
                     meant.push(near.name);
                     respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(key.span), key, near)
                 }
-                None => d.help(format!("add `{{{}}}` to the url", key.value)),
+                None => d.help(format!("add `{{{}}}` to the URL", key.value)),
             });
         }
     }
@@ -68,7 +68,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
             reader.warning(
                 "missing-input",
                 p.span,
-                format!("nothing fills in `{{{}}}`: `params` does not have it", p.name),
+                format!("`{{{}}}` has no value: `params` does not have it", p.name),
             );
         }
     }
@@ -104,7 +104,7 @@ impl<'n> Http<'n> {
     }
 }
 
-/// Keys of the request that stand in its `headers` or its `body`; and a body that is a text, because a blank is missing.
+/// Keys of the request that are written in its `headers` or its `body`, and a body that is text because a space is missing.
 fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
     let name = &*outer.key.value;
     if let Some(text) = outer.value.string().filter(|t| t.style == Style::Plain)
@@ -112,7 +112,7 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
         && crate::agntz::ids::is_tool_name(key)
         && rest.starts_with("\"{{")
     {
-        let message = format!("`{name}` is one text here: a key needs a space after its `:`");
+        let message = format!("`{name}` is read as one text: a key needs a space after `:`");
         let d = Diagnostic::warning("swallowed-key", reader.at(text.span), message);
         return reader.report(d.help(format!("write `{key}: {rest}`")));
     }
@@ -143,17 +143,17 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
             } else {
                 Diagnostic::info("swallowed-key", at, message)
             };
-            let d = d.label(reader.at(outer.key.span), format!("`{name}` begins here"));
+            let d = d.label(reader.at(outer.key.span), format!("`{name}` starts here"));
             reader.report(d.help(format!("align it with `{name}:` to make it a key of the request")));
         }
     }
 }
 
-/// The slip of a header that everybody sends.
+/// A misspelt header that everybody uses.
 fn misspelt(reader: &Reader<'_>, name: &Text) {
     let Some(near) = requests::header_slip(&name.value) else { return };
     let at = reader.at(name.span);
-    let d = Diagnostic::warning("unknown-key", at, format!("`{}` is no header that servers look for", name.value));
+    let d = Diagnostic::warning("unknown-key", at, format!("unknown header `{}`", name.value));
     reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near));
 }
 
@@ -161,7 +161,7 @@ fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, metho
     if !unknown_method && !matches!(method, "POST" | "PUT" | "PATCH") {
         let d =
             Diagnostic::error("conflicting-keys", reader.at(entry.key.span), format!("a {method} request has no body"));
-        reader.report(d.help("set `method` to POST, PUT or PATCH"));
+        reader.report(d.help("write `method: POST`, `PUT` or `PATCH`"));
     }
     if matches!(body_type, Some("form" | "query")) {
         match entry.value.mapping() {
@@ -215,7 +215,7 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
     placeholders
 }
 
-/// Parts of the path that are placeholders of other systems, and blanks.
+/// Parts of the path that are placeholders of other systems, and spaces.
 fn segments(reader: &Reader<'_>, url: &Text) {
     let text = &*url.value;
     let Some(path) = text.find("://").and_then(|at| Some(at + 3 + text.get(at + 3..)?.find('/')?)) else { return };
@@ -227,7 +227,7 @@ fn segments(reader: &Reader<'_>, url: &Text) {
         if let Some(name) = name.filter(|n| crate::agntz::ids::is_tool_name(n)) {
             let span = reader.at(place(url, at, at + word.len()));
             let d = Diagnostic::warning("not-a-placeholder", span, format!("`{word}` is text here"));
-            let d = d.help(format!("a placeholder of a url is `{{{name}}}`"));
+            let d = d.help(format!("write a placeholder of the URL as `{{{name}}}`"));
             reader.report(d.suggestion(format!("write `{{{name}}}`"), span, format!("{{{name}}}")));
         }
         at += part.len();
@@ -237,12 +237,12 @@ fn segments(reader: &Reader<'_>, url: &Text) {
 fn placeholder<'t>(reader: &Reader<'_>, name: &'t str, span: Span, in_query: bool) -> Option<Placeholder<'t>> {
     let (bare, optional) = name.strip_suffix('?').map_or((name, false), |n| (n, true));
     if !crate::agntz::ids::is_tool_name(bare) {
-        let d = Diagnostic::error("invalid-url", reader.at(span), format!("`{{{name}}}` is not a placeholder"));
-        reader.report(d.help("a placeholder is a letter or `_`, then letters, digits and `_`"));
+        let d = Diagnostic::error("invalid-url", reader.at(span), format!("`{{{name}}}` is not a valid placeholder"));
+        reader.report(d.help("start with a letter or `_`, then use letters, digits and `_`"));
         return None;
     }
     if optional && !in_query {
-        let message = format!("`{{{name}}}` is optional, which only works after the `?` of the url");
+        let message = format!("`{{{name}}}` is optional, which works only after the `?` of the URL");
         reader.error("invalid-url", span, message);
     }
     Some(Placeholder { name: bare, optional, span })

@@ -23,7 +23,7 @@ pub struct Llm<'n> {
     pub output: Option<Schema<'n>>,
     /// Features that change what the agent does and are not run by this version.
     pub refusals: Vec<Refusal>,
-    /// Templates inside refused features; their names are checked all the same.
+    /// Templates inside refused features; their names are checked anyway.
     pub inner_texts: Vec<&'n Text>,
     /// The requests of such tools; their texts, but for the address, are among those.
     pub inner_http: Vec<Http<'n>>,

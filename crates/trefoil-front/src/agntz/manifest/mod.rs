@@ -44,7 +44,7 @@ pub struct Agent<'n> {
     pub input: Option<Schema<'n>>,
     /// Milliseconds for one activation.
     pub timeout_ms: Option<u64>,
-    /// Where that stands.
+    /// Where that is.
     pub timeout_at: Option<Span>,
     /// Tokens for one activation.
     pub token_budget: Option<u64>,
@@ -142,13 +142,13 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     fields.text("name");
     fields.text("description");
     if let Some(entry) = fields.take("$schema").filter(|e| e.value.mapping().is_some()) {
-        let message = "`$schema` has no effect: it names the file with which editors check this one";
+        let message = "`$schema` has no effect: only editors use it";
         let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-        reader.report(d.help("what an agent takes is `inputSchema`, what it answers `outputSchema`"));
+        reader.report(d.help("declare inputs in `inputSchema` and outputs in `outputSchema`"));
     }
     let state_key = fields.text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
     if place == Place::File {
-        fields.no_effect(&["stateKey"], "it counts on a step, or on an agent that is written inside a step");
+        fields.no_effect(&["stateKey"], "it works only on a step, or on an agent inside a step");
     }
     let input = fields.take("inputSchema").map(|e| schema::read(reader, e));
     let timeout_ms = positive(&mut fields, "timeoutMs");
@@ -156,9 +156,9 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     let token_budget = positive(&mut fields, "tokenBudget");
     positive(&mut fields, "maxSteps");
     extras::retention(&mut fields);
-    fields.no_effect(&["defaultDataset"], "batch runs are not part of this version; the agent runs on its own input");
+    fields.no_effect(&["defaultDataset"], "batch runs are not supported yet; the agent runs on its own input");
     if place == Place::Step {
-        fields.no_effect(&["input", "when", "ref"], "it belongs on the step, beside `agent`");
+        fields.no_effect(&["input", "when", "ref"], "it belongs on the step, next to `agent`");
         fields.around(&["input"]);
     } else {
         fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
@@ -172,7 +172,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
         fields.elsewhere(ELSEWHERE);
     }
     let why = match kind {
-        Some(Word::Llm) if fields.entry("tools").is_some() => "this version does not run tools",
+        Some(Word::Llm) if fields.entry("tools").is_some() => "tools are not supported yet",
         Some(Word::Llm) | None => "an agent without tools makes one model call",
         Some(_) => "it is a key of `kind: llm`",
     };
@@ -242,6 +242,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("topP", "under `model`"),
     ("top_p", "under `model`, as `topP`"),
     ("provider", "under `model`"),
+    ("retry", "under `model`, as `maxRetries`"),
+    ("retries", "under `model`, as `maxRetries`"),
 ];
 
 /// What an agent of each kind is made of: whichever is there tells the kind.
@@ -268,8 +270,8 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
     let (key, name) = (&entry.key.value, WORDS.iter().find(|(_, w)| *w == other).map_or("", |(name, _)| name));
     let kind = WORDS.iter().find(|(_, w)| *w == word).map_or("", |(name, _)| name);
     let d =
-        Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, and this has `{key}`"))
-            .label(reader.at(entry.key.span), format!("`kind: {name}` has this"))
+        Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, but this has `{key}`"))
+            .label(reader.at(entry.key.span), format!("only for `kind: {name}`"))
             .help(format!("write `kind: {name}`, or `{own}` instead of `{key}`"));
     reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
     reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
@@ -284,9 +286,9 @@ fn kind(fields: &mut Fields<'_, '_>) -> Option<Word> {
     }
     let at = fields.reader.at(written.unwrap_or_else(|| fields.head()));
     let words = KINDS.map(|k| format!("`{k}`")).join(", ");
-    fields.reader.report(
-        Diagnostic::error("missing-key", at, "an agent needs `kind`").help(format!("it can be one of {words}")),
-    );
+    fields
+        .reader
+        .report(Diagnostic::error("missing-key", at, "an agent needs `kind`").help(format!("available: {words}")));
     None
 }
 

@@ -14,7 +14,7 @@ pub struct Model<'n> {
     pub provider: Option<&'n Text>,
     /// The provider's model name.
     pub name: Option<&'n Text>,
-    /// Where parameters stand, by the names that the program has for them.
+    /// Where parameters are, by the names that the program has for them.
     pub places: Vec<(&'static str, Location)>,
     /// 0 to 2, usually.
     pub temperature: Option<f64>,
@@ -100,7 +100,7 @@ pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     if let Some(entry) = fields.take("options") {
         let d =
             Diagnostic::warning("deprecated", reader.at(entry.key.span), "`options` is an old key and has no effect");
-        reader.report(d.help("use `providerOptions`, keyed by the provider"));
+        reader.report(d.help("use `providerOptions`, with one entry for each provider"));
     }
     fields.finish();
     Some(model)
@@ -152,9 +152,9 @@ fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value
     let mut found = None;
     for option in &mapping.entries {
         if &*option.key.value != provider {
-            let message = format!("`{}` is not the provider that `model` selects", option.key.value);
+            let message = format!("`{}` is not the provider of `model`", option.key.value);
             let d = Diagnostic::error("unknown-value", reader.at(option.key.span), message);
-            reader.report(d.help(format!("options go under `{provider}`")));
+            reader.report(d.help(format!("write the options under `{provider}`")));
         } else if option.value.mapping().is_some() {
             found = Some(to_value(&option.value));
         } else {
@@ -167,7 +167,7 @@ fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value
 fn host_keys(reader: &Reader<'_>, mapping: &Mapping) {
     for entry in &mapping.entries {
         if HOST_KEYS.contains(&entry.key.value.to_lowercase().as_str()) {
-            let message = format!("`{}` is set by the host, not by a manifest", entry.key.value);
+            let message = format!("`{}` can be set only by the host, not by a manifest", entry.key.value);
             reader.error("unknown-key", entry.key.span, message);
         }
         host_keys_in(reader, &entry.value);

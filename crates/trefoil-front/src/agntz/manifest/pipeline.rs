@@ -29,7 +29,7 @@ pub struct Step<'n> {
     pub input: Option<Vec<(&'n Text, &'n Text)>>,
     /// The names in it, also those whose value is none (reported); of an `input` that is misspelt as well.
     pub given: Option<Vec<&'n Text>>,
-    /// The `input` is misspelt, or no mapping (reported): what the child gets nobody knows.
+    /// The `input` is misspelt or not a mapping (reported), so what the child gets is unknown.
     pub unclear: bool,
     /// The place of the `input` key, or of the step.
     pub input_span: Span,
@@ -72,7 +72,7 @@ pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
     match (until_entry, fields.take("maxIterations")) {
         (Some(until), None) => {
             let d = Diagnostic::error("missing-key", reader.at(until.key.span), "a loop needs `maxIterations`");
-            let d = d.help("`until` repeats the steps; say how often at most, for example `maxIterations: 5`");
+            let d = d.help("`until` repeats the steps; limit them, for example with `maxIterations: 5`");
             let at = Span::new(until.key.span.start, until.key.span.start);
             reader.report(match reader.indent(at) {
                 Some(indent) => {
@@ -154,9 +154,9 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
             // Whichever comes later is the one too many: often a step of its own that has lost its dash.
             let (first, second) =
                 if first.key.span.start < second.key.span.start { (first, second) } else { (second, first) };
-            let message = format!("{a_what} has `ref` or `agent`, not both");
+            let message = format!("{a_what} cannot have both `ref` and `agent`");
             let d = Diagnostic::error("ambiguous-step", reader.at(second.key.span), message);
-            let d = d.help(format!("put `- ` before what is {a_what} of its own"));
+            let d = d.help(format!("add `- ` to make it {a_what} of its own"));
             reader.report(d.label(reader.at(first.key.span), format!("`{}` is here", first.key.value)));
             Target::Nobody
         }
@@ -165,7 +165,7 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
         (None, None) => {
             let d =
                 Diagnostic::error("missing-key", reader.at(fields.head()), format!("{a_what} needs `ref` or `agent`"));
-            reader.report(d.help("`ref: ID` calls another manifest, `agent:` holds one"));
+            reader.report(d.help("write `ref: ID` to call another manifest, or `agent:` to define one here"));
             Target::Nobody
         }
     };
@@ -215,7 +215,7 @@ fn input<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)>
     }
     let message = format!("`input` must be a mapping, not {}", entry.value.describe());
     let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
-    reader.report(d.help("name what the child gets, for example `input: { text: \"{{draft}}\" }`"));
+    reader.report(d.help("list the inputs, for example `input: { text: \"{{draft}}\" }`"));
     Vec::new()
 }
 
@@ -241,7 +241,7 @@ fn output<'n>(fields: &mut Fields<'n, '_>) -> Option<OutputMap<'n>> {
         None => {
             let message = format!("`output` must be a mapping, not {}", entry.value.describe());
             let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
-            reader.report(d.help("name what the pipeline returns, for example `output: { article: \"{{writer}}\" }`"));
+            reader.report(d.help("list what the pipeline returns, for example `output: { article: \"{{writer}}\" }`"));
             None
         }
     }

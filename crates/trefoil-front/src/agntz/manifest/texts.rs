@@ -39,7 +39,7 @@ pub fn text_map<'n>(reader: &Reader<'_>, node: &'n Node, what: &str) -> Vec<(&'n
     map
 }
 
-/// Reports a value that stands where a template should.
+/// Reports a value where a template should be.
 pub fn template_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
     let message = format!("`{what}` must be text or a template, not {}", node.describe());
     let mut d = Diagnostic::error("wrong-type", reader.at(node.span), message);
@@ -56,7 +56,7 @@ pub fn value_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
             let message = format!("`{what}` must be text or a template, not {}", node.describe());
             let d = Diagnostic::error("wrong-type", reader.at(node.span), message);
             reader.report(d.help(
-                "in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`",
+                "put it in quotes for text; to keep its type, use the placeholder of an input with this `default`",
             ));
         }
         _ => template_wanted(reader, node, what),

@@ -81,7 +81,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolAgent<'n> {
                     reader,
                     name,
                     "an http tool",
-                    "its name is a letter or `_`, then letters, digits and `_`",
+                    "start with a letter or `_`, then use letters, digits and `_`",
                 );
             }
             inner.text("description");

@@ -31,7 +31,7 @@ const WORDS: [(&str, Word); 6] = [
     ("client", Word::Client),
 ];
 
-const NAME_RULE: &str = "a tool's name is a letter or `_`, then letters, digits and `_`";
+const NAME_RULE: &str = "start with a letter or `_`, then use letters, digits and `_`";
 
 /// Reads `tools`.
 pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
@@ -71,7 +71,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Tex
     }
     clashes(reader, &named);
     if !items.is_empty() {
-        let help = "make the tool call a step of its own (`kind: tool`) and pass its output on";
+        let help = "make the tool call a step of its own (`kind: tool`), and pass its output to this agent";
         llm.refusals.push(Refusal::new("tools", entry.key.span, help));
     }
 }
@@ -80,9 +80,9 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Tex
 fn clashes(reader: &Reader<'_>, named: &[&Text]) {
     for (at, second) in named.iter().enumerate() {
         if let Some(first) = named.iter().take(at).find(|n| n.value == second.value) {
-            let message = format!("two tools are called `{}`: the model cannot say which it means", second.value);
+            let message = format!("two tools are named `{}`, so the model cannot tell them apart", second.value);
             let d = Diagnostic::warning("tool-clash", reader.at(second.span), message);
-            reader.report(d.label(reader.at(first.span), "the other one").help("give one of them another name"));
+            reader.report(d.label(reader.at(first.span), "the other one").help("rename one of them"));
         }
     }
 }
@@ -100,11 +100,11 @@ fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
     let Some(entry) = tool.require("tools") else { return Vec::new() };
     let names = reader.list(&entry.value, "tools").unwrap_or_default();
     if names.is_empty() && entry.value.sequence().is_some() {
-        reader.error("wrong-type", entry.value.span, "a local tool entry lists at least one tool");
+        reader.error("wrong-type", entry.value.span, "a local tool entry needs at least one tool");
     }
     let names: Vec<&Text> = names.iter().filter_map(|n| reader.text(n, "tools")).collect();
     for name in names.iter().filter(|n| n.value.starts_with("memory_")) {
-        bad_name(reader, name, "a local tool", "`memory_` is kept for the tools of a memory resource");
+        bad_name(reader, name, "a local tool", "`memory_` is reserved for the tools of a memory resource");
     }
     names
 }
@@ -162,9 +162,9 @@ fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
     if let Some(version) = version {
         versions(reader, version);
         if let Some(target) = target.filter(|t| t.value.contains('@')) {
-            let message = format!("the version of `{}` is given twice", target.value);
+            let message = format!("the version of `{}` is set twice", target.value);
             let d = Diagnostic::error("invalid-reference", reader.at(version.span), message);
-            reader.report(d.label(reader.at(target.span), "here it has one already"));
+            reader.report(d.label(reader.at(target.span), "already set here"));
         }
     }
 }
@@ -176,12 +176,12 @@ fn callback<'n>(tool: &mut Fields<'n, '_>) -> Option<&'n Text> {
     }
     tool.text("description");
     if let Some(secret) = tool.require_text("secret").filter(|t| t.value.contains("{{")) {
-        let message = "`secret` is the name of a signing secret, and no template";
+        let message = "`secret` must be the name of a signing secret, not a template";
         let d = Diagnostic::warning("not-a-placeholder", tool.reader.at(secret.span), message);
         let name = secret.value.trim().strip_prefix("{{secrets.").and_then(|t| t.strip_suffix("}}"));
         tool.reader.report(match name {
             Some(name) => d.suggestion(format!("write `{name}`"), tool.reader.at(secret.span), name),
-            None => d.help("write the name alone"),
+            None => d.help("write only the name"),
         });
     }
     tool.integer("timeoutMs", 1000..=120_000);
@@ -197,11 +197,11 @@ fn literal_url(reader: &Reader<'_>, url: &Text) {
     let text = &*url.value;
     if text.contains("{{") {
         let d =
-            Diagnostic::warning("not-a-placeholder", reader.at(url.span), "the address of a callback is no template");
-        reader.report(d.help("write the address that is to be called"));
+            Diagnostic::warning("not-a-placeholder", reader.at(url.span), "the URL of a callback cannot be a template");
+        reader.report(d.help("write the URL to call"));
     } else if !text.starts_with("https://") && !text.starts_with("http://") {
-        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
-        reader.report(d.help("an address begins with `https://` and a host"));
+        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an HTTP URL"));
+        reader.report(d.help("start it with `https://` and a host"));
     } else {
         reader.report_all(requests::host(reader.file, url));
     }
@@ -212,8 +212,8 @@ pub fn server(reader: &Reader<'_>, server: &Text) {
     let text = &*server.value;
     let scheme = ["https", "http"].into_iter().find(|s| text.starts_with(s) && !text.starts_with(&format!("{s}://")));
     if scheme.is_some() && text.contains('/') && !text.starts_with("https://") {
-        let d = Diagnostic::warning("invalid-url", reader.at(server.span), format!("`{text}` is not an http address"));
-        reader.report(d.help("an address begins with `https://` and a host"));
+        let d = Diagnostic::warning("invalid-url", reader.at(server.span), format!("`{text}` is not an HTTP URL"));
+        reader.report(d.help("start it with `https://` and a host"));
     } else {
         reader.report_all(requests::host(reader.file, server));
     }
@@ -227,13 +227,13 @@ fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> Option<&'n Text>
     if let Some(entry) = tool.require("inputSchema") {
         let schema = schema::read(reader, entry);
         if schema.shorthand && schema.sound {
-            let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool takes a JSON Schema");
+            let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool needs a JSON Schema");
             reader.report(d.help("write `type: object` and `properties:`"));
         }
     }
     if let Some((name, first)) = name.and_then(|n| known.iter().find(|k| k.value == n.value).map(|k| (n, k))) {
         let d = Diagnostic::error("duplicate-id", reader.at(name.span), format!("`{}` is declared twice", name.value));
-        reader.report(d.label(reader.at(first.span), "first here"));
+        reader.report(d.label(reader.at(first.span), "the first one"));
     }
     name
 }

@@ -1,4 +1,4 @@
-//! The names of one agent: what its texts may begin with where they stand, as the shared tree of names.
+//! The names of one agent: what its texts may start with, as the shared tree of names.
 //!
 //! An agent sees what it is given, the results of its own steps as far as they have run by then (decisions A9 to A14), and
 //! the namespaces `env` and `secrets`. It does not see the pipeline around it.
@@ -25,7 +25,7 @@ pub const NAMESPACES: [&str; 2] = ["env", "secrets"];
 pub const TAGS: Tags = Tags {
     space: "",
     statements: "the only block is `{{#if path}}...{{/if}}`, with two braces",
-    comparison: Some("put the comparison into the tag: `{{#if path == literal}}`"),
+    comparison: Some("put the comparison in the tag: `{{#if path == literal}}`"),
 };
 
 /// The names of one agent.
@@ -47,7 +47,7 @@ pub struct AgentNames {
     pub order: Order,
     /// What is around it, if it is written inside a step.
     pub outside: Option<Arc<Outside>>,
-    /// The file it stands in.
+    /// The file it is in.
     pub file: FileId,
 }
 
@@ -106,7 +106,7 @@ impl When {
 pub struct Outside {
     /// The names that the step gives it; none: the step has no `input`.
     pub given: Option<Vec<Text>>,
-    /// What it gives nobody knows (reported).
+    /// What it gives is unknown (reported).
     pub unclear: bool,
     /// What of the step names it.
     pub step: Location,
@@ -114,7 +114,7 @@ pub struct Outside {
     pub names: Vec<Arc<str>>,
 }
 
-/// Where a text stands.
+/// Where a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// In the step of this index.
@@ -169,14 +169,14 @@ impl AgentNames {
         self.outside.as_ref().filter(|_| !self.inputs.declared)?.given.as_deref()
     }
 
-    /// Every name that a template may begin with, except the namespaces.
+    /// Every name that a template may start with, except the namespaces.
     pub fn roots(&self, at: At) -> Vec<Arc<str>> {
         let visible = |i: usize| match (self.order, at) {
             (_, At::End) | (Order::Loop, _) => true,
             (Order::Once, At::Step(here)) => i < here,
             (Order::Parallel, At::Step(_)) => false,
         };
-        // Of a step that calls nobody (reported) there is no name to write.
+        // A step that calls nobody (reported) has no name to write.
         let steps = self.steps.iter().enumerate().filter(|(i, s)| visible(*i) && !s.id.is_empty());
         let mut seen = HashSet::default();
         let inputs = self.inputs.properties.iter().map(|p| p.name.clone());

@@ -23,7 +23,7 @@ pub fn standing(names: &AgentNames, name: &str, at: At) -> Option<(usize, Define
     Some((step, defined, doubt))
 }
 
-/// The index of the step that a place is in; one more than the last behind all of them.
+/// The index of the step that a place is in; after the last step, the number of steps.
 pub fn index(names: &AgentNames, at: At) -> usize {
     match at {
         At::Step(i) => i,
@@ -92,7 +92,7 @@ fn always(condition: &Condition, expression: &Expression) -> bool {
     }
 }
 
-/// Whether two conditions on an input, each one comparison with a literal, never hold at once.
+/// Whether two conditions on an input, each one comparison with a literal, can never both hold.
 fn exclude(names: &AgentNames, one: &When, other: &When) -> bool {
     let (Some((a, first, x)), Some((b, second, y))) = (compared(names, one), compared(names, other)) else {
         return false;

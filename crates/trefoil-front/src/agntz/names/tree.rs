@@ -46,10 +46,10 @@ impl Names for Root {
         all.extend(inputs.filter_map(|p| Some((p.name.clone(), self.property(&p.name)?.note("an input")))));
         let given = self.names.given().into_iter().flatten();
         all.extend(given.map(|t| {
-            (t.value.clone(), Entry::new(types::any()).declared(Some(self.place(t))).note("given by the step"))
+            (t.value.clone(), Entry::new(types::any()).declared(Some(self.place(t))).note("passed by the step"))
         }));
         let query = self.query("userQuery").filter(|q| q.defined != Defined::Never);
-        all.extend(query.map(|q| ("userQuery".into(), q.note("the input, as it was given"))));
+        all.extend(query.map(|q| ("userQuery".into(), q.note("the input, as it was passed"))));
         for step in &self.names.steps {
             let entry = self.step(&step.key);
             // Of a key that two steps write there is one name.
@@ -115,7 +115,7 @@ impl Root {
         Some(if nothing { entry.doubt(Defined::Never, Doubt::NotGiven) } else { entry })
     }
 
-    /// What nobody declares: the step around it may give it, or whoever starts the run.
+    /// A name that is not declared: the step around it may pass it, or the caller of the run.
     fn unknown(&self, name: &str) -> Found {
         let names = &self.names;
         let outside = names.outside.as_ref().filter(|_| !names.inputs.declared);
@@ -127,7 +127,7 @@ impl Root {
             return Found::Maybe(self.input(types::any()));
         }
         if names.inputs.closed {
-            // Which names there are instead is worked out by whoever says so: a thousand slips are each looked up several times.
+            // The code that reports computes the alternatives: a thousand misspellings are each looked up several times.
             return Found::Never(Nothing::default());
         }
         let entry = self.input(types::any());
@@ -155,7 +155,7 @@ impl Names for Namespace {
     }
 }
 
-/// What a pipeline that ran as a step left: its output, and beneath it the results of its own steps (decision A10).
+/// The result of a pipeline that ran as a step: its output, and under it the results of its own steps (decision A10).
 struct StepOutput {
     output: Entry,
     members: Members,
@@ -174,7 +174,7 @@ impl Names for StepOutput {
             (Member::Never { .. } | Member::Beyond { .. }, Some(export)) => {
                 Found::Is(layered(exported(export, &self.output)))
             }
-            // The output may have it, or a step beneath.
+            // The output may have it, or a step under it.
             (Member::Maybe, Some(export)) => {
                 let entry = exported(export, &self.output);
                 Found::Maybe(layered(Entry { schema: types::any(), ..entry }))
@@ -198,7 +198,7 @@ impl Names for StepOutput {
     }
 }
 
-/// The result of a step beneath.
+/// The result of a step under it.
 fn exported(export: &Exported, of: &Entry) -> Entry {
     let entry = Entry::new(export.schema.clone()).defined(of.defined).declared(export.at);
     let entry = Entry { doubt: of.doubt.clone(), ..entry.members(export.members.clone()) };

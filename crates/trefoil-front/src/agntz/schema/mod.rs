@@ -33,7 +33,7 @@ pub struct Schema<'n> {
     pub combined: bool,
     /// No error was reported in it.
     pub sound: bool,
-    /// The place of the key it stands under.
+    /// The place of its key.
     pub key: Span,
     /// As it is written.
     pub node: Option<&'n Node>,
@@ -134,7 +134,7 @@ fn canonical_root<'n>(reading: &Reading<'_>, entry: &'n Entry, mapping: &'n Mapp
     let combined = keywords::COMBINING.iter().any(|k| words(k));
     let closed = json.as_object().is_some_and(|o| match o.get("additionalProperties") {
         Some(more) => *more == Value::Bool(false) && !o.contains_key("patternProperties"),
-        // What is declared is all there is (decision A8), unless another keyword could declare more.
+        // The declared properties are all of them (decision A8), unless another keyword could declare more.
         None => !declared.is_empty() && !combined && !o.contains_key("$ref") && !o.contains_key("$dynamicRef"),
     });
     Schema {
@@ -179,13 +179,13 @@ fn looks_canonical(reading: &Reading<'_>, mapping: &Mapping) {
     let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
     let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
     if &*name.value == "object" || (structural && reading::TYPES.contains(&&*name.value)) {
-        let message = "this declares a property named `type`, because there is no `properties` mapping beside it";
+        let message = "this declares a property named `type`, because `properties` is missing next to it";
         let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
-        reading.reader.report(d.help("a JSON Schema here says `type: object` and has `properties:`"));
+        reading.reader.report(d.help("to use JSON Schema, write `type: object` and `properties:`"));
     }
 }
 
-/// A property called `items` right behind a list that does not say what it holds, which nothing reads.
+/// A property named `items` right after a list that does not declare its items: nothing reads it.
 fn own_items(reading: &Reading<'_>, mapping: &Mapping) {
     for pair in mapping.entries.windows(2) {
         let [list, items] = pair else { continue };

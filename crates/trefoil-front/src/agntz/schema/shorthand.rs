@@ -4,7 +4,7 @@ use trefoil_syntax::yaml::{Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Object, Value};
 
-use crate::mend::respelt;
+use crate::mend::{listed, respelt};
 use crate::read::to_value;
 use crate::schema::canonical;
 use crate::schema::keywords::{KEYWORDS, holds};
@@ -24,7 +24,11 @@ pub fn property(reading: &Reading<'_>, node: &Node, name: &Text, depth: usize) -
         None => {
             let message = format!("`{}` must be a type or a definition, not {}", name.value, node.describe());
             let d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
-            reading.report(d.help(format!("for example `{}: string`; types are {}", name.value, TYPES.join(", "))));
+            reading.report(d.help(format!(
+                "for example `{}: string`; types are {}",
+                name.value,
+                listed(TYPES.iter().copied())
+            )));
             Value::Bool(true)
         }
     }
@@ -40,7 +44,7 @@ fn definition(reading: &Reading<'_>, node: &Node, mapping: &Mapping, name: &Text
     if mapping.get("type").is_none() {
         let d =
             Diagnostic::error("invalid-schema", reading.reader.at(name.span), format!("`{}` needs `type`", name.value));
-        reading.report(d.help(format!("it can be one of {}", TYPES.join(", "))));
+        reading.report(d.help(format!("available: {}", listed(TYPES.iter().copied()))));
     }
     let before = reading.failed();
     let mut schema = Object::default();
@@ -50,7 +54,7 @@ fn definition(reading: &Reading<'_>, node: &Node, mapping: &Mapping, name: &Text
             "min" | "max" => {
                 let long = if &*key.value == "min" { "minimum" } else { "maximum" };
                 if mapping.get(long).is_some() {
-                    reading.error(key.span, format!("`{}` is short for `{long}`, which is there too", key.value));
+                    reading.error(key.span, format!("`{}` is short for `{long}`, but both are set", key.value));
                 }
                 number(reading, &entry.value, &key.value);
                 schema.insert(long.into(), to_value(&entry.value));
@@ -60,7 +64,7 @@ fn definition(reading: &Reading<'_>, node: &Node, mapping: &Mapping, name: &Text
             "items" => property(reading, &entry.value, key, depth + 1),
             "default" if entry.value.is_null() => {
                 if entry.value.scalar().is_some_and(|(_, text)| text.value.is_empty()) {
-                    reading.reader.warning("no-effect", key.span, "`default` has no value, and so no effect");
+                    reading.reader.warning("no-effect", key.span, "`default` has no value, so it has no effect");
                 }
                 continue;
             }
@@ -68,8 +72,7 @@ fn definition(reading: &Reading<'_>, node: &Node, mapping: &Mapping, name: &Text
                 let at = reading.reader.at(entry.value.span);
                 let message = format!("`required` must be a list of names, not {}", entry.value.describe());
                 let d = Diagnostic::error("invalid-schema", at, message);
-                reading
-                    .report(d.help("drop it: a property without `default` is required, and null when it is missing"));
+                reading.report(d.help("remove it: a property without `default` is required, and null if missing"));
                 continue;
             }
             word => {

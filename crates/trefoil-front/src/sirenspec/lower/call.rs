@@ -24,7 +24,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, at: usize, node: &CallNod
             made.message.get_or_insert(flow.at(node.reference?.span));
             layers.push(message);
         } else {
-            // The sub-workflow has a message of its own for when there is none.
+            // The sub-workflow has a default message of its own.
             let nothing = Expr::Const(Value::Object(Arc::new(Object::default())));
             layers.push(Expr::If { source, then: Box::new(message), otherwise: Box::new(nothing) });
         }

@@ -33,7 +33,7 @@ pub struct Workflow<'m> {
     pub children: &'m [Option<Child>],
 }
 
-/// Where the texts of a node stand.
+/// The places of the texts of a node.
 pub struct Scope<'b> {
     /// The node.
     pub node: usize,

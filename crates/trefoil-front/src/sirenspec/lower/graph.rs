@@ -53,7 +53,7 @@ pub fn output(flow: &Workflow<'_>) -> Expr {
     Expr::Read(seeded(flow.known, Root::Output, parts(flow.known, flow.links, &writes)))
 }
 
-/// What a caller can read beneath the output: every node's result by its id.
+/// What a caller can read under the output: the result of every node by its id.
 pub fn exports(flow: &Workflow<'_>) -> Vec<Export> {
     let node = |n: &NodeName| Export { key: n.id.clone(), slot: n.slot, member: n.output.clone(), inner: n.exports };
     flow.known.nodes.iter().map(node).collect()

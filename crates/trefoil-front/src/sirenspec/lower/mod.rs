@@ -58,7 +58,7 @@ pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: b
     (id, flow.known.inputs.wanted(&reads))
 }
 
-/// The body behind what keeps a run from starting.
+/// The body after the reasons that keep a run from starting.
 fn refused(made: &mut Made<'_>, body: StepId, origin: trefoil_syntax::Location) -> StepId {
     if made.refusals.is_empty() {
         return body;

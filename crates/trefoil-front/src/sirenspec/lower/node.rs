@@ -21,7 +21,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, carried: &Carried, at: us
         NodeKind::Tool(kind) => tool::lower(flow, at, kind),
         NodeKind::Broken => None,
     };
-    // What lacks what it needs (reported) is a node still: nobody knows what it would do.
+    // A node that lacks what it needs (reported) is still a node; what it would do is unknown.
     let unknown = || StepKind::Refused(Refused { feature: "an unknown node".into(), message: "".into() });
     let lowered = lowered.unwrap_or_else(|| Lowered::new(unknown()));
     Some(made.builder.step(Step {

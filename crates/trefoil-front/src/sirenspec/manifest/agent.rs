@@ -94,16 +94,16 @@ fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
     reader.report(respelt(d.help(format!("write `{meant}`")), reader.at(text.span), text, near));
 }
 
-/// Says that a model's name has blanks or quotes in it, which no provider's names have.
+/// Reports spaces or quotes in the name of a model: no provider has such names.
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
-    // Quotes of a word processor are told wherever they stand.
+    // Typographic quotes are reported wherever they are.
     let told = |c: char| odd(c) && !TYPOGRAPHIC.contains(&c);
     let ended = trimmed.ends_with([',', ';']);
     if !(ended || text.value.contains(told)) || text.value.contains("{{") {
         return;
     }
-    let what = if ended { "a comma or semicolon at its end" } else { "a blank or a quote in it" };
-    let message = format!("`{}` has {what}, and no model's name has", text.value);
+    let what = if ended { "end with a comma or semicolon" } else { "contain spaces or quotes" };
+    let message = format!("a model name cannot {what}: `{}`", text.value);
     let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
     let bare = bare(trimmed).trim_end_matches([',', ';']).to_owned();
     let whole = matches!(text.style, Style::Plain | Style::Single | Style::Double) && !text.value.is_empty();
@@ -116,7 +116,7 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
         Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
             let start = provider.len() - provider.trim_start().len();
             let span = text.source(start as u32..(start + provider.trim().len()) as u32);
-            // `“openai` is told with the quote.
+            // `“openai` is reported with the quote.
             if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider.trim() == bare(provider) {
                 reader.report_all(providers::check(provider.trim(), reader.at(span)));
             }
@@ -129,9 +129,7 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
                 Some((provider, name)) => format!("write `{provider}:{name}`"),
                 None => match text.value.trim_matches([':', ' ']) {
                     "" => "for example `openai:gpt-4o-mini`".to_owned(),
-                    name if name.contains("{{") => {
-                        "write the provider and the model out: `openai:gpt-4o-mini`".to_owned()
-                    }
+                    name if name.contains("{{") => "write the provider and the model: `openai:gpt-4o-mini`".to_owned(),
                     name if providers::PROVIDERS.contains(&name) => {
                         format!("write the model after the provider: `{name}:...`")
                     }

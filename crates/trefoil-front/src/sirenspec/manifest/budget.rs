@@ -26,8 +26,7 @@ impl Budget {
 }
 
 /// What both places that name a price say about it.
-pub const NO_PRICES: &str =
-    "a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`";
+pub const NO_PRICES: &str = "a limit in dollars needs prices; use `max_tokens`, `max_calls` or `max_duration_s`";
 
 /// `budget` at the top.
 pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
@@ -54,7 +53,7 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
     let ceilings = ["max_tokens", "max_calls", "max_duration_s", "max_cost_usd"];
     if ceilings.iter().all(|key| budget.take(key).is_none()) {
         reader.report(
-            Diagnostic::error("missing-key", reader.at(budget.head()), "`budget` needs at least one ceiling")
+            Diagnostic::error("missing-key", reader.at(budget.head()), "`budget` needs at least one limit")
                 .help("set `max_tokens`, `max_calls` or `max_duration_s`"),
         );
     }

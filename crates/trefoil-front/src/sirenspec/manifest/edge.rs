@@ -50,7 +50,7 @@ fn end<'n>(fields: &mut Fields<'n, '_>, key: &'static str, long: &'static str) -
                 Diagnostic::error(
                     "conflicting-keys",
                     reader.at(second.key.span),
-                    format!("`{key}` and `{long}` say the same thing"),
+                    format!("`{key}` and `{long}` are the same key"),
                 )
                 .label(reader.at(first.key.span), "the other one"),
             );

@@ -57,7 +57,7 @@ pub enum Size<'n> {
     Text(&'n Text),
 }
 
-/// The most instances that `swarm_size` may ask for.
+/// The maximum of `swarm_size`.
 pub const MAX_SWARM_SIZE: u32 = 100;
 
 /// The keys of a factory node.
@@ -90,8 +90,8 @@ fn worker<'n>(fields: &mut Fields<'n, '_>) -> Option<Worker<'n>> {
         (None, None) if fields.entries().iter().any(|e| &*e.key.value == "agents" && e.value.sequence().is_some()) => {
             let at = fields.take("agents").map_or(fields.head(), |e| e.key.span);
             let d =
-                Diagnostic::error("missing-key", reader.at(at), "the agents of a factory's swarm stand under `swrm`");
-            reader.report(d.help("write `swrm:` above and put `agents` and `synthesis` beneath it"));
+                Diagnostic::error("missing-key", reader.at(at), "the agents of a factory's swarm belong under `swrm`");
+            reader.report(d.help("write `swrm:` above them, and indent `agents` and `synthesis` under it"));
             let concurrency = fields.take("concurrency").is_some();
             let body = swrm::body(fields);
             Some(Worker::Swrm(Swrm { concurrency: body.concurrency.filter(|_| !concurrency), ..body }))
@@ -127,7 +127,7 @@ fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<
                     Diagnostic::error(
                         "wrong-type",
                         reader.at(size.key.span),
-                        "`swarm_size` works with `agent` only, not with `swrm`",
+                        "`swarm_size` works only with `agent`, not with `swrm`",
                     )
                     .help("use `for_each`"),
                 );
@@ -151,7 +151,7 @@ fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: O
         Some((first, second)) => Diagnostic::error(
             "conflicting-keys",
             reader.at(second.key.span),
-            format!("a factory has `{a}` or `{b}`, not both"),
+            format!("a factory cannot have both `{a}` and `{b}`"),
         )
         .label(reader.at(first.key.span), "the other one"),
         None => {
@@ -191,5 +191,5 @@ fn misplaced(reader: &Reader<'_>, node: &[&str], entry: &Entry) {
     }
     let message = format!("`{key}` under `inputs` is an input of every instance, and the factory has no `{key}`");
     let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-    reader.report(d.help(format!("put `{key}` beside `inputs`, with the indentation of that key")));
+    reader.report(d.help(format!("align `{key}` with `inputs` to make it a key of the factory")));
 }

@@ -55,9 +55,9 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<GuardList> {
 fn twin(reader: &Reader<'_>, before: &[Node], item: &Node) {
     let Some(name) = item.string() else { return };
     if let Some(first) = before.iter().find(|b| b.string().is_some_and(|b| b.value == name.value)) {
-        let message = format!("`{}` has no effect: it is in the list already", name.value);
+        let message = format!("`{}` has no effect: it is already in the list", name.value);
         let d = Diagnostic::warning("no-effect", reader.at(item.span), message);
-        reader.report(d.label(reader.at(first.span), "here"));
+        reader.report(d.label(reader.at(first.span), "the first one"));
     }
 }
 
@@ -97,7 +97,7 @@ fn build(reader: &Reader<'_>, name: &Text, config: Option<Fields<'_, '_>>, list:
         "cost_cap" => cost_cap(reader, name, config.as_mut(), list),
         other => {
             let mut d =
-                Diagnostic::error("unknown-value", reader.at(name.span), format!("there is no guardrail `{other}`"));
+                Diagnostic::error("unknown-value", reader.at(name.span), format!("unknown guardrail `{other}`"));
             d = match suggest::near(other, NAMES) {
                 Some(near) => {
                     let d = d.help(format!("did you mean `{}`? available: `{}`", near.name, NAMES.join("`, `")));
@@ -136,9 +136,9 @@ fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
                 let d = Diagnostic::warning(
                     "no-effect",
                     config.reader.at(entry.value.span),
-                    "`pii` looks for nothing: `entities` is empty",
+                    "`entities` is empty, so `pii` looks for nothing",
                 );
-                config.reader.report(d.help("leave `entities` out to look for all of them"));
+                config.reader.report(d.help("remove `entities` to look for all of them"));
             }
             entities = items.iter().filter_map(|item| config.reader.word(item, "entities", &ENTITIES)).collect();
             entities.dedup();
@@ -171,7 +171,7 @@ fn cost_cap(reader: &Reader<'_>, name: &Text, config: Option<&mut Fields<'_, '_>
     }
     if !capped {
         reader.report(
-            Diagnostic::error("missing-key", reader.at(name.span), "the `cost_cap` guardrail needs a ceiling")
+            Diagnostic::error("missing-key", reader.at(name.span), "the `cost_cap` guardrail needs a limit")
                 .help("write `{name: cost_cap, config: {max_tokens: 10000}}`"),
         );
     }

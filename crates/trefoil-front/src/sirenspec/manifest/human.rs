@@ -40,12 +40,12 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
     if timeout_ms.is_none()
         && let (None, Some(entry)) = (fields.take("timeout"), fields.take("on_timeout"))
     {
-        let message = "`on_timeout` has no effect: without `timeout` the step waits for ever";
+        let message = "`on_timeout` has no effect: without `timeout` the step waits forever";
         fields.reader.warning("no-effect", entry.key.span, message);
     }
     let read = fields
         .word("on_timeout", &[("abort", Choice::Abort), ("skip", Choice::Skip), ("use_default", Choice::UseDefault)]);
-    // A misspelt choice is told; a default says which one was meant.
+    // A misspelt choice is reported; a default says which one was meant.
     let meant = read.is_none() && fields.take("on_timeout").is_some() && fields.take("default_output").is_some();
     let choice = read.unwrap_or(if meant { Choice::UseDefault } else { Choice::Abort });
     let on_timeout = match choice {

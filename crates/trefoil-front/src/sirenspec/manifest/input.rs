@@ -96,12 +96,12 @@ fn stand_in(reader: &Reader<'_>, entry: &Entry) {
     if !blank && (!WORDS.contains(&value) || named) {
         return;
     }
-    let message = format!("`{}` is the text `{value}` unless given", entry.key.value);
+    let message = format!("the default of `{}` is the text `{value}`", entry.key.value);
     let d = Diagnostic::warning("wrong-default", reader.at(entry.value.span), message);
-    reader.report(d.help(format!("write a default, or `{}:` for a field that a run has to give", entry.key.value)));
+    reader.report(d.help(format!("write a default value, or `{}:` for a required field", entry.key.value)));
 }
 
-/// Says that a field is declared with a type, as other formats do it: what stands there is the default itself.
+/// Reports a field that is declared with a type, as in other formats: its value here is the default itself.
 fn declared(reader: &Reader<'_>, entry: &Entry) {
     const TYPES: [&str; 13] = [
         "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
@@ -115,14 +115,11 @@ fn declared(reader: &Reader<'_>, entry: &Entry) {
     if !typed || !mapping.entries.iter().all(|e| KEYS.contains(&&*e.key.value)) {
         return;
     }
-    let message =
-        format!("`{}` is this whole mapping unless given: a field of `input` is its default", entry.key.value);
+    let message = format!("the default of `{}` is this whole mapping", entry.key.value);
     let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
     let default = mapping.get("default").and_then(|e| e.value.scalar()).map(|(_, text)| text);
     reader.report(match default {
-        Some(text) => d.help(format!("write the default alone: `{}: {}`", entry.key.value, text.value)),
-        None => {
-            d.help(format!("write the default alone, or `{}:` for a field that a run has to give", entry.key.value))
-        }
+        Some(text) => d.help(format!("write only the default: `{}: {}`", entry.key.value, text.value)),
+        None => d.help(format!("write only the default, or `{}:` for a required field", entry.key.value)),
     });
 }

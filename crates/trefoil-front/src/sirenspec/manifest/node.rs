@@ -106,10 +106,8 @@ const RESERVED: [&str; 8] = ["inputs", "env", "item", "index", "total", "working
 fn reserved(reader: &Reader<'_>, id: &Text) {
     if RESERVED.contains(&&*id.value) {
         let message =
-            format!("templates cannot read what a node called `{}` leaves: the name means something else", id.value);
-        reader.report(
-            Diagnostic::warning("reserved-name", reader.at(id.span), message).help("give the node another name"),
-        );
+            format!("templates cannot read the result of a node named `{}`: the name means something else", id.value);
+        reader.report(Diagnostic::warning("reserved-name", reader.at(id.span), message).help("rename the node"));
     }
 }
 
@@ -134,7 +132,7 @@ fn kind<'n>(reader: &Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
             let d = Diagnostic::error(
                 "missing-key",
                 reader.at(at.span),
-                "an agent node has one `agent`, a swarm has `agents`",
+                "an agent node has one `agent`; a swarm has `agents`",
             );
             let near = suggest::Near { name: "swrm", distance: usize::MAX, sure: false };
             reader.report(respelt(d.help("write `type: swrm`"), reader.at(at.span), at, near));
@@ -191,7 +189,7 @@ fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
     let at = reader.at(text.span);
     let all = TYPES.map(|(t, _)| format!("`{t}`")).join(", ");
     let d = Diagnostic::error("unknown-value", at, format!("`type` cannot be `{}`", text.value));
-    let d = d.help(format!("did you mean `{name}`? it can be one of {all}"));
+    let d = d.help(format!("did you mean `{name}`? available: {all}"));
     reader.report(respelt(d, at, text, suggest::Near { name, distance: usize::MAX, sure: false }));
     TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
 }
@@ -235,8 +233,8 @@ fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> 
     let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
     let head = fields.lack(&["type"]);
     let d = Diagnostic::error("missing-key", reader.at(head), message);
-    let d = d.label(reader.at(tells.key.span), format!("only of a {kind} node"));
-    // A misspelt `type` is mended where it stands.
+    let d = d.label(reader.at(tells.key.span), format!("only for {kind} nodes"));
+    // A misspelt `type` is fixed where it is.
     let misspelt =
         fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
     reader.report(match reader.indent(head).filter(|_| !misspelt) {

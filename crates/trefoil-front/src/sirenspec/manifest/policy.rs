@@ -17,9 +17,9 @@ pub enum OnFailure<'n> {
     Abort,
     /// Another node runs in its place.
     Fallback(&'n Text),
-    /// The run goes on without its output.
+    /// The run continues without its output.
     Skip,
-    /// The run goes on with this output.
+    /// The run continues with this output.
     UseDefault(Arc<str>),
 }
 
@@ -58,7 +58,7 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
         }
     }
     if let Some(at) = least.filter(|_| most.is_none() && max_delay_ms < base_delay_ms && !long) {
-        let message = "`base_delay` is above `max_delay`, which is 30 unless given, so every delay is 30 seconds";
+        let message = "`base_delay` is above `max_delay`, which is 30 by default, so every delay is 30 seconds";
         let d = Diagnostic::warning("no-effect", reader.at(at), message);
         reader.report(d.help("both are in seconds; `max_delay` is the upper bound"));
     }
@@ -81,7 +81,7 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
     Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
 }
 
-/// Says that nothing is tried again, though something is said of how.
+/// Reports a `retry` that never retries although it is configured.
 fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     let reader = retry.reader;
     let empty = || retry.entry("on").filter(|e| e.value.sequence().is_some_and(<[Node]>::is_empty));
@@ -90,27 +90,26 @@ fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
     };
     match (attempts, retry.entry("max_attempts")) {
         (None, None) => {
-            // What is misspelt is told as that.
+            // A misspelling is reported as that.
             let other = |key: &str| suggest::near(key, ["max_attempts"]).is_some();
             if retry.written_as("max_attempts").is_none() && !retry.entries().iter().any(|e| other(&e.key.value)) {
-                let message = "`retry` tries nothing again: `max_attempts` is 1 unless given".to_owned();
-                told(retry.head(), message, "write how often it is tried in all: `max_attempts: 3`");
+                let message = "`retry` has no effect: `max_attempts` is 1 by default".to_owned();
+                told(retry.head(), message, "set the total number of attempts: `max_attempts: 3`");
             }
         }
         (Some(1), Some(_)) => {
             let how = ["backoff", "base_delay", "max_delay", "jitter", "on", "retry_on_guardrail"];
             if let Some(entry) = how.iter().find_map(|key| retry.entry(key)) {
-                let message =
-                    format!("`{}` has no effect: with `max_attempts: 1` nothing is tried again", entry.key.value);
-                told(entry.key.span, message, "`max_attempts` counts the first try too");
+                let message = format!("`{}` has no effect: `max_attempts: 1` allows no retry", entry.key.value);
+                told(entry.key.span, message, "`max_attempts` includes the first attempt");
             }
         }
         _ => {
             if let Some(entry) = empty().filter(|_| on.is_empty()) {
                 told(
                     entry.value.span,
-                    "nothing is tried again: `on` is empty".to_owned(),
-                    "without `on` it is `[429, network_error]`",
+                    "`retry` has no effect: `on` is empty".to_owned(),
+                    "remove `on` to use its default, `[429, network_error]`",
                 );
             }
         }
@@ -128,7 +127,7 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
         "guardrail_violation" => &[RetryOn::Guardrail],
         other => match other.parse::<u16>() {
             Ok(status) if (200..=299).contains(&status) => {
-                let message = format!("`{status}` has no effect: it is the status of success");
+                let message = format!("`{status}` has no effect: it means success");
                 return reader.warning("no-effect", node.span, message);
             }
             Ok(status) if (100..=599).contains(&status) => &[RetryOn::Status(status)],
@@ -137,13 +136,13 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
                 let mut d = Diagnostic::warning(
                     "no-effect",
                     reader.at(node.span),
-                    format!("`{other}` has no effect: no failure is of this class"),
+                    format!("`{other}` has no effect: it is not a class of failures"),
                 );
                 d = match suggest::near(other, words) {
                     Some(near) => {
                         respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(node.span), text, near)
                     }
-                    None => d.help(format!("it can be an HTTP status, `{}`", words.join("`, `"))),
+                    None => d.help(format!("use an HTTP status, `{}`", words.join("`, `"))),
                 };
                 return reader.report(d);
             }
@@ -187,7 +186,7 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
             ("use_default", Action::UseDefault),
         ],
     );
-    // A misspelt action is told; what else is there says which one was meant.
+    // A misspelt action is reported; the other keys say which one was meant.
     let unreadable = read.is_none() && policy.take("action").is_some();
     let meant = [("fallback_node", Action::Fallback), ("default_output", Action::UseDefault)];
     let meant = meant.into_iter().find(|(key, _)| unreadable && policy.take(key).is_some());
@@ -200,7 +199,7 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
             let text = scalar::plain(&mut policy, "default_output");
             if policy.take("default_output").is_none() {
                 let at = policy.take("action").map_or(policy.head(), |e| e.value.span);
-                let message = "`action: use_default` without `default_output` leaves an empty text";
+                let message = "`action: use_default` without `default_output` returns an empty text";
                 let d = Diagnostic::warning("missing-key", policy.reader.at(at), message);
                 policy.reader.report(d.help("write the text to use instead of the answer: `default_output: \"...\"`"));
                 policy.take_nullable("default_output");

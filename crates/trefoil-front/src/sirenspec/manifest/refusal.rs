@@ -13,7 +13,7 @@ pub struct Refusal {
     pub feature: Arc<str>,
     /// Why, and what to do.
     pub message: Arc<str>,
-    /// Where it stands.
+    /// Where it is.
     pub at: Location,
 }
 

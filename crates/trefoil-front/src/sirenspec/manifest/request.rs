@@ -1,5 +1,5 @@
-//! What is odd about a request although it can be sent: a body that no server reads, JSON that is none, a header of a
-//! name that nobody asks for.
+//! Requests that are odd but can be sent: a body that no server reads, invalid JSON, a header with a
+//! name that no server knows.
 
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, suggest};
@@ -13,13 +13,13 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
     let written = &*name.value;
     let told = |d: Diagnostic, meant: &str, sure: bool| {
         let near = suggest::Near { name: meant, distance: 1, sure };
-        reader.report(respelt(d.help(format!("write `{meant}`")), reader.at(name.span), name, near));
+        reader.report(respelt(d.help(format!("did you mean `{meant}`?")), reader.at(name.span), name, near));
     };
     if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
-        let message = format!("the header's name has the colon in it: `{written}`");
+        let message = format!("a header name cannot contain a colon: `{written}`");
         told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, false);
     } else if let Some(near) = requests::header_slip(written) {
-        let message = format!("`{written}` is nearly the header `{}`, and not it", near.name);
+        let message = format!("unknown header `{written}`");
         told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
     }
     if !written.eq_ignore_ascii_case("Authorization") {
@@ -30,8 +30,7 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
         if rest.starts_with(':') || rest.starts_with("{{") {
             let end = scheme.len() + usize::from(rest.starts_with(':'));
             let place = reader.at(value.source(0..end as u32));
-            let d =
-                Diagnostic::warning("no-effect", place, format!("`{scheme}` and a blank come before what it carries"));
+            let d = Diagnostic::warning("no-effect", place, format!("`{scheme}` needs a space before its value"));
             let meant = if rest.starts_with(": ") { scheme.to_owned() } else { format!("{scheme} ") };
             let straight = (place.span.end - place.span.start) as usize == end;
             let d = d.help(format!("write `{scheme} {{{{ ... }}}}`"));
@@ -43,7 +42,7 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
 /// Looks at a body.
 pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text, &Text)]) {
     if method == "GET" {
-        let message = "`body` goes with a `GET`, for which a body has no meaning";
+        let message = format!("a {method} request has no body");
         let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
         return reader.report(d.help("write `method: POST`"));
     }
@@ -61,7 +60,7 @@ pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text,
     };
     let first = text.value.trim_start_matches(|c: char| matches!(c, '{' | '[') || c.is_whitespace());
     if first.starts_with('\'') && !text.value.contains('"') {
-        return reader.report(told("its texts have single quotes").help("JSON has double quotes"));
+        return reader.report(told("its texts have single quotes").help("use double quotes: JSON requires them"));
     }
     let Some(example) = filled(text.value.trim()) else { return };
     let Err(error) = serde_json::from_str::<serde_json::Value>(&example) else { return };
@@ -69,13 +68,13 @@ pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text,
     let d = told(error.split(" at line ").next().unwrap_or_default());
     let outside = |word: &str| example.contains(word);
     reader.report(if [": True", ": False", ": None", ":True", ":False", ":None"].into_iter().any(outside) {
-        d.help("JSON has `true`, `false` and `null`")
+        d.help("write `true`, `false` or `null`")
     } else {
         d
     });
 }
 
-/// JSON with a number in place of every placeholder; none where a placeholder may be more than a value.
+/// JSON with a number instead of every placeholder; none if a placeholder may be more than a value.
 fn filled(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

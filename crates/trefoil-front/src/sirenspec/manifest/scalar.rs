@@ -143,7 +143,7 @@ pub fn not_a_template(reader: &Reader<'_>, text: &Text, key: &str) {
             Diagnostic::warning(
                 "no-effect",
                 reader.at(text.source(start..end)),
-                format!("placeholders have no effect in `{key}`: it is taken as it is written"),
+                format!("placeholders have no effect in `{key}`: it is used as written"),
             )
             .help("placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`"),
         );

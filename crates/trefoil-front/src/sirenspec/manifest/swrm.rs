@@ -93,7 +93,7 @@ fn add<'n>(reader: &Reader<'_>, members: &mut Vec<Member<'n>>, member: Member<'n
             Diagnostic::error(
                 "duplicate-id",
                 reader.at(member.id.span),
-                format!("two agents of this swrm are called `{}`", member.id.value),
+                format!("two agents of this swarm are named `{}`", member.id.value),
             )
             .label(reader.at(first.id.span), "the first one"),
         );
@@ -106,7 +106,7 @@ fn member<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<Member<'n>> {
     fields.also_called(&[("name", "id"), ("system", "prompt"), ("message", "prompt"), ("llm", "model")]);
     let id = fields.require_text("id");
     if let Some(id) = id.filter(|id| id.value.trim().is_empty()) {
-        reader.error("invalid-name", id.span, "a swrm agent's `id` is empty");
+        reader.error("invalid-name", id.span, "the `id` of a swarm agent is empty");
     }
     let call = call(&mut fields);
     fields.finish();
@@ -140,20 +140,19 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     Synthesis { model, prompt, guardrails, origin }
 }
 
-/// Checks a provider; says when the model stands behind it, which has a key of its own here.
+/// Checks a provider; reports a model after it, which has a key of its own here.
 fn alone(reader: &Reader<'_>, provider: &Text) {
     let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
     let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
         return reader.report_all(crate::providers::check(&provider.value, reader.at(provider.content())));
     };
     let at = reader.at(provider.span);
-    let d =
-        Diagnostic::warning("unknown-provider", at, "`provider` is the name of the provider alone, without a model");
+    let d = Diagnostic::warning("unknown-provider", at, "`provider` must be the name of the provider, without a model");
     let near = trefoil_syntax::suggest::Near { name, distance: provider.value.len() - name.len(), sure: true };
     reader.report(crate::mend::respelt(d.help(format!("write `{name}`")), at, provider, near));
 }
 
-/// Says that a model's name has the provider in front of it, which stands in a key of its own here.
+/// Reports a model name that starts with the provider, which has a key of its own here.
 fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     super::agent::tidy(reader, name, name.value.trim());
     let Some((first, rest)) = name.value.split_once([':', '/']) else { return };
@@ -163,7 +162,7 @@ fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     if rest.is_empty() || !known && (first != &*provider.value || first == "openrouter") {
         return;
     }
-    let message = format!("`model` is the name alone, without `{first}`: the provider goes in `provider`");
+    let message = format!("`model` must not contain the provider `{first}`: it goes in `provider`");
     let d = Diagnostic::warning("bad-model", reader.at(name.span), message).help(format!("write `{rest}`"));
     let near = trefoil_syntax::suggest::Near { name: rest, distance: first.len() + 1, sure: true };
     reader.report(crate::mend::respelt(d, reader.at(name.span), name, near));
@@ -179,9 +178,9 @@ fn foreign(reader: &Reader<'_>, provider: &Text, name: &Text) {
     reader.report(crate::mend::respelt(d, reader.at(provider.span), provider, near));
 }
 
-/// A provider with the model behind it, and no `model`.
+/// A provider with the model after it, and no `model`.
 fn split(reader: &Reader<'_>, provider: &Text, (name, model): (&str, &str)) {
-    let message = "`provider` is the name of the provider alone, without a model";
+    let message = "`provider` must be the name of the provider, without a model";
     let d = Diagnostic::error("unknown-provider", reader.at(provider.span), message);
     reader.report(d.help(format!("write two keys: `provider: {name}` and `model: {}`", model.trim())));
 }
@@ -194,7 +193,7 @@ fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
         "ollama" => Some("llama3.2"),
         other => {
             if let Some(d) = crate::providers::slip(other, reader.at(provider.content())) {
-                // Without a model of its own nobody can be called: that is no matter of an adapter that may be there.
+                // Without a model there is nothing to call, whichever adapters are available.
                 reader.report(Diagnostic { severity: Severity::Error, ..d });
                 return None;
             }
@@ -202,9 +201,9 @@ fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
                 Diagnostic::error(
                     "missing-key",
                     reader.at(provider.span),
-                    format!("there is no default model for the provider `{other}`"),
+                    format!("the provider `{other}` has no default model"),
                 )
-                .help("name one with `model`"),
+                .help("write `model`"),
             );
             None
         }

@@ -18,7 +18,7 @@ pub struct ToolNode<'n> {
     pub output_key: Vec<Arc<str>>,
     /// Further tries after the first.
     pub retries: u32,
-    /// A failure leaves null and the run goes on.
+    /// A failure leaves null and the run continues.
     pub skip: bool,
 }
 
@@ -72,11 +72,10 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
     });
     if let Some((sort, entry)) = sort.zip(tool) {
         let (feature, help) = match sort {
-            Sort::Http => ("tool: http", "a tool of this node's id can be registered instead"),
-            Sort::Python => (
-                "tool: python",
-                "Python functions are not called; a local tool of this node's id can be registered instead",
-            ),
+            Sort::Http => ("tool: http", "register a tool with this node's id to run it"),
+            Sort::Python => {
+                ("tool: python", "Python functions are not called; register a local tool with this node's id to run it")
+            }
         };
         // Whether somebody answers it is known when a run starts, so the warning is all that happens here.
         Refusal::report(reader, reader.at(entry.value.span), feature, help);
@@ -126,7 +125,7 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at }
 }
 
-/// `$TOKEN` and `${TOKEN}` in a header: a shell would put in the variable of the environment, and nobody does here.
+/// `$TOKEN` and `${TOKEN}` in a header: a shell would replace them by the environment variable, but there is no shell here.
 fn variables(reader: &Reader<'_>, text: &Text) {
     for (at, _) in text.value.match_indices('$') {
         let rest = text.value.get(at + 1..).unwrap_or_default();
@@ -140,10 +139,11 @@ fn variables(reader: &Reader<'_>, text: &Text) {
         }
         let end = at + 1 + name.len() + if inner.len() == rest.len() { 0 } else { 2 };
         let place = reader.at(text.source(at as u32..end as u32));
-        let message = format!("`{}` is text: no variable is put in", text.value.get(at..end).unwrap_or_default());
+        let message =
+            format!("`{}` is literal text, not an environment variable", text.value.get(at..end).unwrap_or_default());
         let meant = format!("{{{{ env.{name} }}}}");
         let d = Diagnostic::warning("not-a-placeholder", place, message);
-        // Only where the text stands in the file as it is read.
+        // Only if the text in the file is the same as the text that is read.
         let straight = (place.span.end - place.span.start) as usize == end - at;
         reader.report(if straight {
             d.suggestion(format!("write `{meant}`"), place, meant)
@@ -153,7 +153,7 @@ fn variables(reader: &Reader<'_>, text: &Text) {
     }
 }
 
-/// An address that is written out, or whose beginning is: without `http` and a host no request can go anywhere.
+/// An address that is written out, or whose start is: without `http` and a host no request can go anywhere.
 fn address(reader: &Reader<'_>, url: &Text) {
     let text = url.value.trim();
     let written = text.split("{{").next().unwrap_or_default();
@@ -163,8 +163,8 @@ fn address(reader: &Reader<'_>, url: &Text) {
     }
     let outside = text.split("{{").map(|part| part.split_once("}}").map_or(part, |(_, behind)| behind));
     if outside.into_iter().any(|part| part.contains(char::is_whitespace)) {
-        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` has a blank in it"));
-        reader.report(d.help("an address has none: write `%20`, or remove it"));
+        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` contains a space"));
+        reader.report(d.help("write `%20`, or remove it"));
     }
 }
 
@@ -179,6 +179,6 @@ fn python<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
         }
         fits
     });
-    config.no_effect(&["kwargs"], "arguments are given in `args`");
+    config.no_effect(&["kwargs"], "pass arguments in `args`");
     ToolSettings::Python { module, function, args }
 }

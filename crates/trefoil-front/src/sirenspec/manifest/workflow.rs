@@ -82,7 +82,7 @@ pub fn read<'n>(reader: &Reader<'_>, root: &'n yaml::Node) -> Option<Manifest<'n
                 reader.at(memory.key.span),
                 "`memory` has no effect: nothing is kept between runs",
             )
-            .help("pass what a run needs in a field of `input`"),
+            .help("pass what a run needs as a field of `input`"),
         );
     }
     fields.finish();
@@ -100,7 +100,7 @@ fn version(fields: &mut Fields<'_, '_>) {
             Diagnostic::warning(
                 "unknown-value",
                 reader.at(entry.value.span),
-                format!("version `{}` is not known: the file is read as `0.1`", text.value),
+                format!("unknown version `{}`: the file is read as `0.1`", text.value),
             )
             .help("write `version: \"0.1\"`"),
         ),
@@ -114,16 +114,16 @@ fn version(fields: &mut Fields<'_, '_>) {
     }
 }
 
-/// It stands at the top, so that is where it is missing.
+/// It belongs at the top, so that is where it is missing.
 fn no_version(fields: &Fields<'_, '_>) {
     let reader = fields.reader;
     let d = Diagnostic::error("missing-key", reader.at(Span::new(0, 0)), "the workflow needs `version`");
     let head = fields.head();
-    // Somebody misspelt it: that is mended where it stands.
+    // A misspelt key is fixed in its place.
     let misspelt = fields.entries().iter().any(|e| suggest::nearest(&e.key.value, ["version"]).is_some());
     let block = reader.indent(head) == Some("") && !misspelt;
     reader.report(match block {
-        // A key that is required is nothing to put into a file unasked: it may be another system's.
+        // A required key is not added without asking: the file may belong to another system.
         true => d.suggestion(
             "write `version: \"0.1\"` above it",
             reader.at(Span::new(head.start, head.start)),

@@ -61,18 +61,18 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
             let mut d = Diagnostic::error(
                 "unknown-value",
                 head,
-                format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
+                format!("`writes` must start with `working.` or `output.`, not `{first}`"),
             );
             let quoted = !first.starts_with(char::is_alphanumeric);
             d = match suggest::near(first, ["working", "output"]).filter(|_| meant(&text.value).is_none()) {
-                // A quote in front is told where the quotes are.
+                // A quote in front is reported where the quotes are.
                 Some(near) if quoted => d.help(format!("did you mean `{}`?", near.name)),
                 // Whatever is too much of the only word may be the name.
                 Some(near) => {
                     let sure = *text.value != *first;
                     renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
                 }
-                None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
+                None if first == "memory" => d.help("persistent memory is not supported yet"),
                 None => match meant(&text.value) {
                     Some(path) => {
                         let all = reader.at(text.source(0..text.value.len() as u32));
@@ -91,20 +91,20 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         return None;
     }
     if let Some(odd) = path.iter().find_map(|s| s.chars().find(|c| !in_path(*c))) {
-        let odd = if odd.is_whitespace() { "white space".to_owned() } else { format!("`{odd}`") };
-        let message = format!("`{}` has {odd} in it, so no template can read it", text.value);
+        let odd = if odd.is_whitespace() { "a space".to_owned() } else { format!("`{odd}`") };
+        let message = format!("`{}` contains {odd}, so no template can read it", text.value);
         reader.warning("bad-path", text.span, message);
     }
     if root == Root::Working && path.first().is_some_and(|s| **s == *"_budget") {
-        let message = "what is written to `working._budget` cannot be read: it holds what the run has used so far";
+        let message = "nothing can read what is written to `working._budget`: it holds what the run has used so far";
         let d = Diagnostic::warning("reserved-name", reader.at(text.span), message);
-        reader.report(d.help("write to a path of another name"));
+        reader.report(d.help("write to another path"));
     }
     // A lone root stores under the key of its own name.
     let path = if path.is_empty() {
         let message = format!("`{first}` alone writes `{first}.{first}`: the name after the dot is missing");
         let d = Diagnostic::warning("bad-path", reader.at(text.span), message);
-        reader.report(d.help(format!("give it a name: `{first}.reply`")));
+        reader.report(d.help(format!("add a name: `{first}.reply`")));
         vec![Arc::from(first)]
     } else {
         path
@@ -116,6 +116,10 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
 fn meant(text: &str) -> Option<String> {
     let apart = |c: char| !in_path(c) || matches!(c, '.' | '$' | ':' | ';' | '\\');
     let mut segments: Vec<&str> = text.split(apart).filter(|s| !s.is_empty()).collect();
+    // The trees are seeded under `state`.
+    if segments.first() == Some(&"state") {
+        segments.remove(0);
+    }
     // `output-y`, `working->y`
     if let Some((head, rest)) = segments.first().and_then(|first| first.split_once('-')) {
         segments.splice(..1, [head, rest].into_iter().filter(|s| !s.is_empty()));
@@ -123,7 +127,7 @@ fn meant(text: &str) -> Option<String> {
     (matches!(segments.first(), Some(&("working" | "output"))) && segments.len() > 1).then(|| segments.join("."))
 }
 
-/// Whether a character can stand in a path that a template reads (decision C2).
+/// Whether a character can be in a path that a template reads (decision C2).
 fn in_path(c: char) -> bool {
     !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c)
 }

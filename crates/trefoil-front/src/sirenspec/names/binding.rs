@@ -1,4 +1,4 @@
-//! Every text of a workflow, bound where it stands: what rules look at, and what lowering puts into the program.
+//! Every text of a workflow, bound in its place: what rules look at, and what lowering puts in the program.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct Texts {
 
 /// A text of a workflow.
 pub struct Bound {
-    /// Where it stands.
+    /// Where it is.
     pub here: Arc<Here>,
     /// The text.
     pub text: BoundText,
@@ -52,7 +52,7 @@ impl Texts {
         texts
     }
 
-    /// A text that stands in several places at once (an alias of YAML) is bound once where they see the same.
+    /// A text in several places (an alias of YAML) is bound once where they see the same.
     fn add(&mut self, here: Here, text: Parsed) {
         let key = (here.who, here.stand, text.source.span);
         if self.by_place.contains_key(&key) {
@@ -63,7 +63,7 @@ impl Texts {
         self.all.push(Bound { text: text.bind(here.clone()), here });
     }
 
-    /// All of them: those of the nodes in the order of the file, those of the edges, those that nobody reads.
+    /// All of them: those of the nodes in the order of the file, those of the edges, and unused ones.
     pub fn all(&self) -> &[Bound] {
         &self.all
     }

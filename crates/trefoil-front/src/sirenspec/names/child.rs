@@ -15,7 +15,7 @@ pub struct Child {
     pub flow: FlowId,
     /// The type of its output tree.
     pub output: Value,
-    /// That of the output tree and, beneath it, the results of its nodes.
+    /// That of the output tree and, under it, the results of its nodes.
     pub readable: Value,
     /// What it wants as input.
     pub wanted: Wanted,
@@ -32,7 +32,7 @@ pub struct Wanted {
     pub known: Vec<Arc<str>>,
     /// Fields that have no default and somebody reads.
     pub needed: Vec<Arc<str>>,
-    /// Fields that somebody reads although nobody declares or gives them.
+    /// Fields that are read although they are neither declared nor passed.
     pub lacking: Vec<Arc<str>>,
     /// Where fields are declared.
     pub places: Vec<(Arc<str>, Location)>,

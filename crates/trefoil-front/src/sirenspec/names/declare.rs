@@ -76,8 +76,8 @@ impl Say<'_, '_> {
     fn inputs(&self) {
         for field in &self.manifest.input {
             let (schema, note) = match &field.default {
-                Some(default) => (type_of(default), format!("an input, `{}` unless given", default.to_text())),
-                None if &*field.name.value == "message" => (text_type(), "the message of the run".into()),
+                Some(default) => (type_of(default), format!("an input with the default `{}`", default.to_text())),
+                None if &*field.name.value == "message" => (text_type(), "the message that starts the run".into()),
                 None => (ir::any(), "an input".into()),
             };
             let (name, at) = (&*field.name.value, self.reader.at(field.name.content()));

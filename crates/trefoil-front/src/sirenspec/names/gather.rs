@@ -201,8 +201,8 @@ fn note(kind: &NodeKind<'_>) -> String {
             Some(agent) => format!("the answer of agent `{}`", agent.value),
             None => "an agent's answer".into(),
         },
-        NodeKind::Swrm(swrm) => format!("what {} agents answered", swrm.members.len()),
-        NodeKind::Factory(_) => "what the instances answered: `outputs` is the list, `output` its text".into(),
+        NodeKind::Swrm(swrm) => format!("the answers of {} agents", swrm.members.len()),
+        NodeKind::Factory(_) => "the answers of the instances: `outputs` is the list, `output` is the text".into(),
         NodeKind::Call(call) => match call.reference {
             Some(reference) => format!("the output of workflow `{}`", reference.value),
             None => "the output of a workflow".into(),

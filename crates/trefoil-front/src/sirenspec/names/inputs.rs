@@ -36,7 +36,7 @@ pub struct Field {
 enum Origin {
     /// `input:` of the file, with its default.
     Declared(Location, Option<Value>),
-    /// The workflow node that calls this file; overrides what is declared.
+    /// The workflow node that calls this file; overrides the declarations.
     Given,
     /// A workflow node of another file of the project gives it; here the file is run by itself.
     Offered,
@@ -157,7 +157,7 @@ impl Inputs {
         let read = reads.fields.get(&field.name).copied();
         let needed = read.is_some_and(|r| r.needed);
         let message = &*field.name == "message";
-        // Where nobody needs it, empty text lets the reader's own `default(...)` fire.
+        // If it is optional, empty text lets the reader's own `default(...)` fire.
         let unneeded = || Some(Value::from(""));
         let (origin, default) = match &field.origin {
             Origin::Declared(at, Some(default)) => (*at, Some(default.clone())),
@@ -199,16 +199,16 @@ impl Field {
     /// One line about it.
     pub fn note(&self) -> Arc<str> {
         match &self.origin {
-            Origin::Declared(_, Some(default)) => format!("an input, `{}` unless given", default.to_text()).into(),
-            Origin::Declared(..) if &*self.name == "message" => "the message that the run starts with".into(),
+            Origin::Declared(_, Some(default)) => format!("an input with the default `{}`", default.to_text()).into(),
+            Origin::Declared(..) if &*self.name == "message" => "the message that starts the run".into(),
             Origin::Declared(..) => "an input".into(),
-            Origin::Given | Origin::Offered => "given by the workflow that calls this one".into(),
+            Origin::Given | Origin::Offered => "passed by the calling workflow".into(),
         }
     }
 }
 
 impl Reads {
-    /// Adds that a field is read that there is not.
+    /// Adds that an unknown field is read.
     pub fn lack(&mut self, name: &Arc<str>) {
         if !self.lacking.contains(name) {
             self.lacking.push(name.clone());

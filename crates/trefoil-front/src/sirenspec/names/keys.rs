@@ -25,9 +25,9 @@ pub struct Keys {
 pub struct Key {
     /// Where it is written first.
     pub at: Location,
-    /// The type of what is there.
+    /// The type of its value.
     pub schema: Value,
-    /// The type of what is written there first.
+    /// The type of the first value that is written there.
     pub first: Value,
     /// It is there from the start.
     pub seeded: bool,
@@ -88,7 +88,7 @@ impl Keys {
         self.of(root).get(path)
     }
 
-    /// The keys beneath a path, as members.
+    /// The keys under a path, as members.
     pub fn inside(&self, root: Root, path: &[Arc<str>]) -> Vec<Member> {
         let direct = self.under(root, path).filter(|(p, _)| p.len() == path.len() + 1);
         let member = |(p, key): (&Vec<Arc<str>>, &Key)| {
@@ -103,7 +103,7 @@ impl Keys {
         all.take_while(move |(p, _)| p.starts_with(path))
     }
 
-    /// The names that begin with a root's keys, for a place where these nodes have ended.
+    /// The names that start with a root's keys, for a place where these nodes have ended.
     pub fn names(&self, root: Root, prefix: &str, ended: &dyn Fn(usize) -> Option<Defined>) -> Vec<(Arc<str>, Entry)> {
         let first = |(path, key): (&Vec<Arc<str>>, &Key)| {
             let [name] = path.as_slice() else { return None };
@@ -120,7 +120,7 @@ impl Keys {
 }
 
 impl Key {
-    /// A key that nobody has written yet.
+    /// A key that has not been written yet.
     pub fn new(at: Location, schema: Value) -> Self {
         Self { at, first: schema.clone(), schema, seeded: false, writers: Vec::new() }
     }

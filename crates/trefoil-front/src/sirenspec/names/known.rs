@@ -56,13 +56,13 @@ pub struct NodeName {
     pub exports: Option<SlotId>,
     /// The type of the context.
     pub schema: Value,
-    /// Where what is in the context is declared.
+    /// The places where the names of the context are declared.
     pub members: Members,
     /// From the context to the node's main result.
     pub output: Vec<Arc<str>>,
     /// Of a swrm node: the slots of its agents' contexts.
     pub agents: Vec<(Arc<str>, SlotId)>,
-    /// One failing agent leaves the others to go on.
+    /// One failing agent leaves the others to continue.
     pub lenient: bool,
     /// Of a factory: what only its instances can name.
     pub instance: Option<Instance>,
@@ -152,7 +152,7 @@ impl Known {
         writes.fold(seeds, |tree, write| types::lay(&tree, &write.path, &write.schema))
     }
 
-    /// The output tree with the nodes' results beneath it: a name that the tree has wins.
+    /// The output tree with the nodes' results under it: a name that the tree has wins.
     pub fn readable(&self, output: &Value) -> Value {
         if !types::is_closed(output) {
             return output.clone();
@@ -167,7 +167,7 @@ impl Known {
         types::object(all)
     }
 
-    /// Where callers find what is in the output tree, and the nodes beneath it.
+    /// Where callers find what is in the output tree, and the nodes under it.
     pub fn members(&self) -> Members {
         let mut members = self.keys.inside(Root::Output, &[]);
         let hidden = |n: &&NodeName| self.keys.get(Root::Output, std::slice::from_ref(&n.id)).is_none();

@@ -22,7 +22,7 @@ pub enum Leads {
         /// It writes the path; else it is named by its id.
         writes: bool,
     },
-    /// Nowhere. `begins`: the id of a node goes on behind it.
+    /// Nowhere. `begins`: the id of a node continues after it.
     Nowhere {
         /// As said.
         begins: bool,
@@ -36,7 +36,7 @@ pub struct There {
     pub writes: Vec<usize>,
     /// The context of a node, and how many segments name it.
     pub node: Option<(usize, usize)>,
-    /// A written or seeded value can be what is read.
+    /// A written or seeded value can be read.
     pub provided: bool,
     /// A seeded value is there.
     pub seeded: bool,
@@ -90,7 +90,7 @@ impl Here {
         }
     }
 
-    /// Who may have left what is there, in order.
+    /// The nodes that may have written the value, in order.
     pub fn producers(&self, there: &There, path: &[Arc<str>]) -> Vec<usize> {
         let known = &*self.known;
         let writers = there.writes.iter().filter(|w| known.provides(**w, path)).filter_map(|w| known.writes.get(*w));

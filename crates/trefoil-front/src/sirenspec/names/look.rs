@@ -22,7 +22,7 @@ pub struct Look {
 }
 
 impl Known {
-    /// The node that a path begins with: ids may hold dots, the longest wins.
+    /// The node that a path starts with: ids may hold dots, the longest wins.
     pub fn node_at(&self, path: &[Arc<str>]) -> Option<(usize, usize)> {
         let (first, rest) = path.split_first()?;
         let mut found = self.node_of(first).map(|at| (at, 1));
@@ -38,7 +38,7 @@ impl Known {
         found
     }
 
-    /// Whether the id of a node goes on behind a path.
+    /// Whether the id of a node continues after a path.
     pub fn begins_id(&self, path: &[Arc<str>]) -> bool {
         let start = format!("{}.", path.join("."));
         self.dotted && self.ids().any(|id| id.starts_with(&start))
@@ -94,7 +94,7 @@ impl Known {
         Some(value)
     }
 
-    /// What may stand after a path's first segments: for suggestions.
+    /// What may be after a path's first segments: for suggestions.
     pub fn candidates(&self, root: Root, path: &[Arc<str>]) -> Vec<Arc<str>> {
         let mut all: Vec<Arc<str>> = Vec::new();
         if root == Root::Working {

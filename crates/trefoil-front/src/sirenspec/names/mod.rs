@@ -1,7 +1,7 @@
 //! The names of a workflow as data: what there is ([`known`]), in which order nodes run ([`links`]), what a text sees from
-//! where it stands ([`place`], `roots`, [`tree`]), and every text bound there ([`binding`]).
+//! where it is ([`place`], `roots`, [`tree`]), and every text bound there ([`binding`]).
 //!
-//! Reports nothing. What is wrong is for the rules of `lint` to find in what is here.
+//! Reports nothing: `trefoil-lint` finds what is wrong with the names.
 
 pub mod binding;
 pub mod child;

@@ -1,4 +1,4 @@
-//! The names that editors offer where a text stands, in their order.
+//! The names that editors offer for a text in a place, in their order.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::sirenspec::manifest::Root;
 use crate::types::{integer_type, object_type};
 
 impl Here {
-    /// The names that may begin a path in a template, in the order to offer them.
+    /// The names that may start a path in a template, in the order to offer them.
     pub fn offered(&self) -> Vec<(Arc<str>, Entry)> {
         let local = self.local();
         let mut names = self.nodes_ended("");

@@ -1,4 +1,4 @@
-//! A place in a workflow where texts stand, and what it has of its own: an instance's loop variables and inputs, a swarm's
+//! A place of texts in a workflow, and what it has of its own: an instance's loop variables and inputs, a swarm's
 //! agents, what has ended by now.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::types;
 use crate::names::Entry;
 use crate::types::integer_type;
 
-/// A place where texts stand.
+/// A place of texts.
 #[derive(Clone)]
 pub struct Here {
     /// What there is.
@@ -71,7 +71,7 @@ impl Here {
         }
     }
 
-    /// Whether a failing agent of that swarm leaves the others to go on.
+    /// Whether a failing agent of that swarm leaves the others to continue.
     pub fn is_lenient(&self) -> bool {
         self.stand == Stand::Synthesis { instance: false } && self.node().is_some_and(|node| node.lenient)
     }
@@ -96,13 +96,13 @@ impl Here {
         }
     }
 
-    /// Whether a word that is no input is a misspelt one, where nobody uses the agent: else a factory may give it.
+    /// Whether an unknown input is a misspelt one, in an agent that no node uses: otherwise a factory may pass it.
     pub fn is_slip(&self, field: &str) -> bool {
         let near = suggest::near(field, self.known.inputs.names());
         !self.known.is_made(field) && near.is_some_and(|near| near.sure)
     }
 
-    /// What is not there. In an agent that nobody uses it may yet be, where somebody does.
+    /// An unknown name. In an agent that no node uses, it may exist where the agent is used.
     pub fn unknown(&self) -> Defined {
         if self.who == Reading::Nobody { Defined::Sometimes } else { Defined::Never }
     }

@@ -24,7 +24,7 @@ pub struct Read {
 pub fn all(known: &Known, texts: &[OfNode]) -> Vec<Read> {
     let mut all = Vec::new();
     for OfNode { node: reader, text, .. } in texts {
-        // Of a text with mistakes, what could be read of it orders nodes all the same.
+        // The readable parts of a text with mistakes still order nodes.
         for reference in text.references() {
             let Some((head, rest)) = reference.path.split_first() else { continue };
             let (root, path) = match &*head.name {

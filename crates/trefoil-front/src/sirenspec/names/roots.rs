@@ -1,4 +1,4 @@
-//! The names that may begin a path where a text stands (decision S4): the one place where that is written. What is under
+//! The names that may start a path in a text (decision S4): the one place that lists them. What is under
 //! `working` and `output` is for [`tree`](super::tree).
 
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Place for Here {
     }
 }
 
-/// What may begin a path.
+/// What may start a path.
 struct Roots(Arc<Here>);
 
 impl Names for Roots {

@@ -1,4 +1,4 @@
-//! Who reads a text, and where it stands there.
+//! Who reads a text, and in which part of it.
 
 /// Who reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,7 +11,7 @@ pub enum Reading {
     Nobody,
 }
 
-/// Where in a node a text stands, as far as that matters to what it can name.
+/// The part of a node that a text belongs to, as far as that matters to what it can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stand {
     /// Anywhere.

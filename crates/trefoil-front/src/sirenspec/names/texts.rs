@@ -1,4 +1,4 @@
-//! Every template of a node, wherever it stands: the one walk that ordering, binding and rules share.
+//! Every template of a node, wherever it is: the one walk that ordering, binding and rules share.
 
 use trefoil_ir::Position;
 use trefoil_syntax::FileId;
@@ -9,7 +9,7 @@ use super::stand::Stand;
 use crate::bound::Parsed;
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, Over, Size, Swrm, ToolNode, ToolSettings, Worker};
 
-/// A text, where it stands and what it is for.
+/// A text, where it is and what it is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Template<'m> {
     /// The text.

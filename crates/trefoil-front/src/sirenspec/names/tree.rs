@@ -74,7 +74,7 @@ impl Tree {
         Entry::new(end).declared(rest.is_empty().then_some(key.at))
     }
 
-    /// What is behind the id of the reader, where its swarm's agents are.
+    /// What follows the id of the reader, where its swarm's agents are.
     pub fn behind_id(&self) -> (usize, &[Arc<str>]) {
         let taken = self.known().node_at(&self.path).map_or(0, |(_, taken)| taken);
         (taken, self.path.get(taken..).unwrap_or_default())

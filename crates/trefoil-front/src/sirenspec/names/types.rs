@@ -1,4 +1,4 @@
-//! The types of what nodes leave behind, as JSON Schemas: enough to tell a path that can be there from one that never is.
+//! The types of the results of nodes, as JSON Schemas: enough to tell a path that can exist from one that never does.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub fn of(value: &Value) -> Value {
     }
 }
 
-/// The type of what is at a key: anything, where that is not known; none: nothing ever is.
+/// The type at a key: anything, if it is unknown; none: nothing ever is there.
 pub fn at(of: &Value, key: &str) -> Option<Value> {
     match types::member(of, key) {
         Member::Is { schema, .. } => Some(schema),
@@ -44,7 +44,7 @@ pub fn at(of: &Value, key: &str) -> Option<Value> {
 pub fn missing(of: &Value, path: &[Arc<str>]) -> Option<usize> {
     let mut here = of;
     for (index, segment) in path.iter().enumerate() {
-        // Most of what nodes leave is an object that lists what is in it.
+        // Most results of nodes are objects that list their properties.
         match here.get("properties").and_then(|p| p.get(segment)) {
             Some(inner) => here = inner,
             None => return lacks(here.clone(), path.get(index..)?).map(|more| index + more),
@@ -85,7 +85,7 @@ pub fn lay(of: &Value, path: &[Arc<str>], inner: &Value) -> Value {
         };
     };
     if !is_closed(of) {
-        // Something else may stand there as well.
+        // Something else may be there as well.
         return types::any();
     }
     let mut members: Vec<(Arc<str>, Value)> =

@@ -27,9 +27,9 @@ fn headers_and_required_keys() {
         expect![[r#"
             error 1:13 unknown-value: `apiVersion` cannot be `v1` (write `100monkeys.ai/v1`) {maybe: "100monkeys.ai/v1"}
             error 3:11 missing-key: metadata needs `name`
-            warning 3:11 missing-key: metadata has no `version` (other tools that read this format need one, such as `version: "1.0.0"`)
+            warning 3:11 missing-key: `metadata` has no `version` (other tools for this format require it; for example `version: "1.0.0"`)
             error 4:7 missing-key: spec needs `task`
-            warning 4:7 missing-key: spec has no `runtime` (other tools that read this format need one; here only `runtime.model` counts)
+            warning 4:7 missing-key: `spec` has no `runtime` (other tools for this format require it; only `runtime.model` is used here)
         "#]],
     );
     check_one(
@@ -44,7 +44,7 @@ fn headers_and_required_keys() {
         expect![[r#"
             error 1:1 missing-key: an AEGIS manifest needs `metadata`
             error 1:1 missing-key: an AEGIS manifest needs `spec`
-            error 2:7 unknown-value: `kind` cannot be `Workfow` (did you mean `Workflow`? it can be one of `Agent`, `Workflow`) {fix: "Workflow"}
+            error 2:7 unknown-value: `kind` cannot be `Workfow` (did you mean `Workflow`? available: `Agent`, `Workflow`) {fix: "Workflow"}
         "#]],
     );
 }
@@ -57,25 +57,25 @@ fn names_follow_the_rule() {
         (
             "-a",
             expect![[r#"
-                error 3:19 invalid-name: `-a` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+                error 3:19 invalid-name: `-a` is not a valid name (use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit)
             "#]],
         ),
         (
             "a-",
             expect![[r#"
-                error 3:19 invalid-name: `a-` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+                error 3:19 invalid-name: `a-` is not a valid name (use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit)
             "#]],
         ),
         (
             "A",
             expect![[r#"
-                error 3:19 invalid-name: `A` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+                error 3:19 invalid-name: `A` is not a valid name (use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit)
             "#]],
         ),
         (
             "a_b",
             expect![[r#"
-                error 3:19 invalid-name: `a_b` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+                error 3:19 invalid-name: `a_b` is not a valid name (use 1 to 63 lower-case letters, digits and hyphens; start and end with a letter or digit)
             "#]],
         ),
     ] {
@@ -100,7 +100,7 @@ spec:
     check_one(
         manifest,
         expect![[r#"
-            info 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` but for its `timeout`, `volumes`, `env`, `security_context` have no effect: the agent runs as a model call, no container
+            info 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` (except `timeout`), `volumes`, `env`, `security_context` have no effect: the agent runs as a model call, not in a container
         "#]],
     );
 }
@@ -121,13 +121,13 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
     check_one(
         &manifest,
         expect![[r#"
-            warning 6:31 no-effect: `input_data` has no effect: write the data into the instruction or give it as input
-            warning 7:3 refused: an agent with `tools` cannot be run: this version gives agents no tools (you can check and draw this file, but not run it)
-            warning 8:3 refused: a required `output_handler` cannot be run: this version does not send results anywhere (you can check and draw this file, but not run it)
-            warning 9:3 no-effect: `schedule` has no effect: this version starts runs only when asked
-            warning 10:3 no-effect: `delivery` has no effect: the result goes to whoever started the run
-            warning 11:16 no-effect: `memory` has no effect: nothing is kept from run to run
-            warning 11:30 no-effect: `tool_validation` has no effect: agents call no tools
+            warning 6:31 no-effect: `input_data` has no effect: write the data into the instruction, or pass it as input
+            warning 7:3 refused: an agent with `tools` is not supported yet: agents run without tools (you can check and draw this file, but not run it)
+            warning 8:3 refused: a required `output_handler` is not supported yet: results are not sent anywhere (you can check and draw this file, but not run it)
+            warning 9:3 no-effect: `schedule` has no effect: runs start only on request
+            warning 10:3 no-effect: `delivery` has no effect: the result is returned to the caller
+            warning 11:16 no-effect: `memory` has no effect: nothing is kept between runs
+            warning 11:30 no-effect: `tool_validation` has no effect: agents cannot call tools
             warning 12:3 unknown-key: spec has no key `contexts` (did you mean `context`?) {maybe: "context"}
         "#]],
     );
@@ -187,13 +187,13 @@ fn execution_mistakes_stand_where_they_are() {
     check_one(
         &manifest,
         expect![[r#"
-            error 8:11 unknown-value: `mode` cannot be `iterativ` (did you mean `iterative`? it can be one of `one-shot`, `iterative`) {fix: "iterative"}
+            error 8:11 unknown-value: `mode` cannot be `iterativ` (did you mean `iterative`? available: `one-shot`, `iterative`) {fix: "iterative"}
             error 9:21 out-of-range: `max_iterations` must be from 1 to 255, not 0
-            error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (keep one) [9:5 already written here]
-            error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (for seconds write `90s`)
-            error 14:18 invalid-regex: `pattern` is not a regular expression: unclosed group
-            error 16:58 invalid-schema: `txt` is not a type (it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
-            error 17:15 unknown-value: `type` cannot be `script` (it can be one of `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
+            error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (remove one of them) [9:5 already set here]
+            error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (write `90s` for seconds)
+            error 14:18 invalid-regex: `pattern` is not a valid regular expression: unclosed group
+            error 16:58 invalid-schema: unknown type `txt` (available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+            error 17:15 unknown-value: `type` cannot be `script` (available: `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
             error 18:9 missing-key: a validator needs `judge_agent`
         "#]],
     );
@@ -219,24 +219,24 @@ spec:
     check_one(
         manifest,
         expect![[r#"
-            warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?) {fix: "instruction"}
-            warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`) {fix: "input.topic"}
+            warning 10:29 unresolved-name: a prompt has no `instrucion`, so it is always empty (did you mean `instruction`?) {fix: "instruction"}
+            warning 11:9 unresolved-name: a prompt has no `topic`, so it is always empty (write `input.topic`) {fix: "input.topic"}
             warning 11:19 unknown-property: `input_schema` declares no `topc` (did you mean `input.topic`?) {maybe: 11:25 "topic"}
-            warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
-            warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)
+            warning 11:34 unresolved-name: a prompt has no `workflow`, so it is always empty (an agent does not see the workflow that calls it: pass the value in the state's `input`)
+            warning 11:52 unresolved-name: a prompt has no `nowhere`, so it is always empty (write `input.nowhere` for a field of the input)
             error 12:7 template-unclosed-block: `{{#if}}` is never closed (end it with `{{/if}}`)
-            warning 12:13 unresolved-name: a prompt has no `a`: it is always empty (a field of the input is `input.a`)
+            warning 12:13 unresolved-name: a prompt has no `a`, so it is always empty (write `input.a` for a field of the input)
         "#]],
     );
     let mended = manifest.replace("      {{#if a}}\n", "");
     check_one(
         &mended,
         expect![[r#"
-            warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?) {fix: "instruction"}
-            warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`) {fix: "input.topic"}
+            warning 10:29 unresolved-name: a prompt has no `instrucion`, so it is always empty (did you mean `instruction`?) {fix: "instruction"}
+            warning 11:9 unresolved-name: a prompt has no `topic`, so it is always empty (write `input.topic`) {fix: "input.topic"}
             warning 11:19 unknown-property: `input_schema` declares no `topc` (did you mean `input.topic`?) {maybe: 11:25 "topic"}
-            warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
-            warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)
+            warning 11:34 unresolved-name: a prompt has no `workflow`, so it is always empty (an agent does not see the workflow that calls it: pass the value in the state's `input`)
+            warning 11:52 unresolved-name: a prompt has no `nowhere`, so it is always empty (write `input.nowhere` for a field of the input)
         "#]],
     );
 }
@@ -294,8 +294,8 @@ fn context_comes_from_the_manifest_its_files_or_the_operator() {
             "  task: { instruction: Work. }\n  context:\n    - { type: url, url: 'http://x' }\n    - { type: txt }\n",
         ),
         expect![[r#"
-            warning 8:15 no-effect: directories and addresses are not read into the context (list the files one by one, or give one text with `--context FILE`)
-            error 9:15 unknown-value: `type` cannot be `txt` (did you mean `text`? it can be one of `text`, `file`, `directory`, `url`) {fix: "text"}
+            warning 8:15 no-effect: directories and URLs in `context` are not read (list the files one by one, or pass one text with `--context FILE`)
+            error 9:15 unknown-value: `type` cannot be `txt` (did you mean `text`? available: `text`, `file`, `directory`, `url`) {fix: "text"}
         "#]],
     );
 }
@@ -353,8 +353,8 @@ fn unknown_judges_are_a_warning_and_the_program_lists_them() {
     check(
         &files,
         expect![[r#"
-            warning worker.yaml 9:40 unknown-reference: no agent in this folder is called `juge` (did you mean `judge`?) [judge.yaml 3:19 `judge` is declared here] {fix: "judge"}
-            warning worker.yaml 10:45 unknown-reference: no agent in this folder is called `0a1b2c3d-0000-1111-2222-333344445555` (the id of a server's agent means nothing here: write the agent's `metadata.name`)
+            warning worker.yaml 9:40 unknown-reference: no agent in this folder is named `juge` (did you mean `judge`?) [judge.yaml 3:19 `judge` is declared here] {fix: "judge"}
+            warning worker.yaml 10:45 unknown-reference: no agent in this folder is named `0a1b2c3d-0000-1111-2222-333344445555` (write the agent's `metadata.name`: ids of a server are not known here)
         "#]],
     );
     let missing = load(&files).lowered.unwrap().program.missing_agents;
@@ -377,7 +377,7 @@ fn judges_that_judge_each_other_are_an_error() {
     check(
         &files,
         expect![[r#"
-            error b.yaml 7:60 reference-cycle: `c` comes back to itself (a judge cannot be judged by itself, nor a workflow wait for itself) [c.yaml 7:60 calls `b`]
+            error b.yaml 7:60 reference-cycle: `c` calls itself, directly or through others (remove one of these calls: a judge cannot judge itself, and a workflow cannot wait for itself) [c.yaml 7:60 calls `b`]
         "#]],
     );
 }
@@ -398,7 +398,7 @@ fn the_older_form_of_validation_counts_where_it_can() {
         &manifest,
         expect![[r#"
             warning 9:7 deprecated: `validation` as a mapping is an old spelling (write a list of validators, each with a `type`)
-            warning 11:7 no-effect: `semantic` has no effect here (write a list entry `type: semantic` with `judge_agent` and `criteria`)
+            warning 11:7 no-effect: `semantic` has no effect here (write a list entry with `type: semantic`, `judge_agent` and `criteria`)
         "#]],
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
@@ -467,12 +467,12 @@ spec:
         manifest,
         expect![[r#"
             error 5:3 missing-key: spec needs `task`
-            info 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, no container
+            info 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, not in a container
             warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?) {fix: "required"}
             error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
-            warning 12:36 invalid-schema: this choice is not of the type [12:21 the type]
-            warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?) {fix: "score"}
-            warning 21:29 invalid-schema: `more` is required and not among `properties`
+            warning 12:36 invalid-schema: this choice does not match the type [12:21 the type]
+            warning 21:22 invalid-schema: `scroe` is required but not in `properties` (did you mean `score`?) {fix: "score"}
+            warning 21:29 invalid-schema: `more` is required but not in `properties`
         "#]],
     );
 }
@@ -487,14 +487,14 @@ fn a_missing_judge_is_not_the_agent_itself() {
     check(
         &[("write.yaml", &judged)],
         expect![[r#"
-        warning 7:77 unknown-reference: no agent in this folder is called `writer` (only the embedded model can play it; for any other model put its manifest into the folder)
-    "#]],
+            warning 7:77 unknown-reference: no agent in this folder is named `writer` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
+        "#]],
     );
     check(
         &[("write.yaml", &judged), ("writers.yaml", &other)],
         expect![[r#"
-        warning write.yaml 7:77 unknown-reference: no agent in this folder is called `writer` (did you mean `writers`?) [writers.yaml 3:19 `writers` is declared here] {fix: "writers"}
-    "#]],
+            warning write.yaml 7:77 unknown-reference: no agent in this folder is named `writer` (did you mean `writers`?) [writers.yaml 3:19 `writers` is declared here] {fix: "writers"}
+        "#]],
     );
 }
 
@@ -519,8 +519,8 @@ fn each_key_without_effect_has_its_own_reason() {
         ),
         expect![[r#"
             warning 7:47 deprecated: `validation` as a mapping is an old spelling (write a list of validators, each with a `type`)
-            warning 7:77 no-effect: `allow_stderr` has no effect: a model call has no error output
-            warning 7:97 no-effect: `timeout_seconds` has no effect: an iteration ends with `execution.iteration_timeout`
+            warning 7:77 no-effect: `allow_stderr` has no effect: a model call has no stderr
+            warning 7:97 no-effect: `timeout_seconds` has no effect: `execution.iteration_timeout` limits an iteration
         "#]],
     );
 }

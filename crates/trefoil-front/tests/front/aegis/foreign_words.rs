@@ -10,36 +10,36 @@ fn a_word_for_the_end_is_no_state_misspelt() {
         (
             "END",
             expect![[r#"
-                warning 7:54 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last) [7:82 never asked]
-                error 7:62 unknown-reference: no state is called `END` (there is no built-in end state; point to a state with `transitions: []`)
+                warning 7:54 missing-key: a transition without `condition` is always taken, so the ones after it never are (add a `condition`, or move it to the end) [7:82 never reached]
+                error 7:62 unknown-reference: unknown state `END` (there is no built-in end state; point to a state with `transitions: []`)
             "#]],
         ),
         (
             "end",
             expect![[r#"
-                warning 7:54 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last) [7:82 never asked]
-                error 7:62 unknown-reference: no state is called `end` (there is no built-in end state; point to a state with `transitions: []`)
+                warning 7:54 missing-key: a transition without `condition` is always taken, so the ones after it never are (add a `condition`, or move it to the end) [7:82 never reached]
+                error 7:62 unknown-reference: unknown state `end` (there is no built-in end state; point to a state with `transitions: []`)
             "#]],
         ),
         (
             "__end__",
             expect![[r#"
-                warning 7:54 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last) [7:86 never asked]
-                error 7:62 unknown-reference: no state is called `__end__` (there is no built-in end state; point to a state with `transitions: []`)
+                warning 7:54 missing-key: a transition without `condition` is always taken, so the ones after it never are (add a `condition`, or move it to the end) [7:86 never reached]
+                error 7:62 unknown-reference: unknown state `__end__` (there is no built-in end state; point to a state with `transitions: []`)
             "#]],
         ),
         (
             "STOP",
             expect![[r#"
-                warning 7:54 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last) [7:83 never asked]
-                error 7:62 unknown-reference: no state is called `STOP` (there is no built-in end state; point to a state with `transitions: []`)
+                warning 7:54 missing-key: a transition without `condition` is always taken, so the ones after it never are (add a `condition`, or move it to the end) [7:83 never reached]
+                error 7:62 unknown-reference: unknown state `STOP` (there is no built-in end state; point to a state with `transitions: []`)
             "#]],
         ),
         (
             "Done",
             expect![[r#"
-                warning 7:54 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last) [7:83 never asked]
-                error 7:62 unknown-reference: no state is called `Done` (there is no built-in end state; point to a state with `transitions: []`)
+                warning 7:54 missing-key: a transition without `condition` is always taken, so the ones after it never are (add a `condition`, or move it to the end) [7:83 never reached]
+                error 7:62 unknown-reference: unknown state `Done` (there is no built-in end state; point to a state with `transitions: []`)
             "#]],
         ),
     ] {
@@ -60,25 +60,25 @@ fn commands_that_somebody_else_invented_or_no_shell_can_read() {
         (
             "set_blackboard",
             expect![[r#"
-                warning 9:16 unknown-reference: `set_blackboard` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
+                warning 9:16 unknown-reference: `set_blackboard` is not a built-in command, so the shell will look for a program with this name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
             "#]],
         ),
         (
             "blackboard_set",
             expect![[r#"
-                warning 9:16 unknown-reference: `blackboard_set` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
+                warning 9:16 unknown-reference: `blackboard_set` is not a built-in command, so the shell will look for a program with this name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
             "#]],
         ),
         (
             "blackboard.update",
             expect![[r#"
-                warning 9:16 unknown-reference: `blackboard.update` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
+                warning 9:16 unknown-reference: `blackboard.update` is not a built-in command, so the shell will look for a program with this name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
             "#]],
         ),
         (
             "update_context",
             expect![[r#"
-                warning 9:16 unknown-reference: `update_context` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
+                warning 9:16 unknown-reference: `update_context` is not a built-in command, so the shell will look for a program with this name (did you mean `update_blackboard`?) {maybe: "update_blackboard"}
             "#]],
         ),
     ] {
@@ -88,13 +88,13 @@ fn commands_that_somebody_else_invented_or_no_shell_can_read() {
     check_one(
         &run("echo 'Dropped"),
         expect![[r#"
-            warning 9:16 command-syntax: a `'` is never closed (the shell refuses the command; close it, or write `\` before one that is meant as it is)
+            warning 9:16 command-syntax: a `'` is never closed (close it, or write `\` before a literal one; the shell rejects the command)
         "#]],
     );
     check_one(
         &run("'grep \"x file'"),
         expect![[r#"
-            warning 9:16 command-syntax: a `"` is never closed (the shell refuses the command; close it, or write `\` before one that is meant as it is)
+            warning 9:16 command-syntax: a `"` is never closed (close it, or write `\` before a literal one; the shell rejects the command)
         "#]],
     );
     for fine in ["echo it\\'s # don't", "'grep \"x\" file'", "|\n        cat <<END\n        it's\n        END"] {
@@ -110,7 +110,7 @@ fn a_condition_as_a_key() {
     check_one(
         &manifest,
         expect![[r#"
-            error 7:54 missing-key: `on_success` is a condition, but is used here as a key (write `condition: on_success` and `target: TELL`)
+            error 7:54 missing-key: `on_success` is a condition, but it is used as a key (write `condition: on_success` and `target: TELL`)
         "#]],
     );
     assert_eq!(offered(&manifest), [""; 0]);
@@ -127,7 +127,7 @@ fn conditions_that_other_systems_call_otherwise() {
         expect![[r#"
             error 10:34 unknown-value: `condition` cannot be `exit_non_zero` (did you mean `exit_code_non_zero`?) {maybe: "exit_code_non_zero"}
             error 10:77 unknown-value: `condition` cannot be `error` (did you mean `on_failure`?) {maybe: "on_failure"}
-            error 10:112 wrong-type: `condition` must be text, not a number (it can be one of `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`)
+            error 10:112 wrong-type: `condition` must be text, not a number (available: `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`)
         "#]],
     );
     of_workflow(
@@ -140,9 +140,9 @@ fn conditions_that_other_systems_call_otherwise() {
         - { condition: exit_code_zero, target: END }
 ",
         expect![[r#"
-            warning 9:14 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
-            error 11:44 out-of-range: `min` 0.9 is above `max` 0.1 [11:54 the greatest score]
-            warning 12:13 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last) [13:24 never asked]
+            warning 9:14 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
+            error 11:44 out-of-range: `min` 0.9 is above `max` 0.1 [11:54 the upper bound]
+            warning 12:13 missing-key: a transition without `condition` is always taken, so the ones after it never are (add a `condition`, or move it to the end) [13:24 never reached]
             warning 13:24 no-effect: for an agent, `exit_code_zero` is the same as `on_success` (write `condition: on_success`)
         "#]],
     );
@@ -154,8 +154,8 @@ fn conditions_that_other_systems_call_otherwise() {
       transitions: [{ condition: input_equals_yes, target: END }, { condition: on_failure, target: END }]
 ",
         expect![[r#"
-            warning 10:25 unknown-value: no transition of `A` matches `later`, so the run fails when no answer comes (add a transition for it, or one with `condition: always`)
-            warning 11:80 impossible-transition: `on_failure` can never hold here (a person who does not answer in time gives the `default_response`)
+            warning 10:25 unknown-value: no transition of `A` matches `later`, so the run fails if nobody answers in time (add a transition for it, or one with `condition: always`)
+            warning 11:80 impossible-transition: `on_failure` is never true here (if nobody answers in time, the response is the `default_response`)
         "#]],
     );
 }
@@ -174,19 +174,19 @@ fn names_that_stand_for_others() {
         (
             "text",
             expect![[r#"
-                warning w.yaml 9:37 unknown-property: the result of `A` has no `text`: it is always empty (the answer is `A.output`)
+                warning w.yaml 9:37 unknown-property: the result of `A` has no `text`, so it is always empty (write `A.output` for the answer)
             "#]],
         ),
         (
             "stdout",
             expect![[r#"
-                warning w.yaml 9:37 unknown-property: the result of `A` has no `stdout`: it is always empty (the answer is `A.output`)
+                warning w.yaml 9:37 unknown-property: the result of `A` has no `stdout`, so it is always empty (write `A.output` for the answer)
             "#]],
         ),
         (
             "result",
             expect![[r#"
-                warning w.yaml 9:37 unknown-property: the result of `A` has no `result`: it is always empty (the answer is `A.output`)
+                warning w.yaml 9:37 unknown-property: the result of `A` has no `result`, so it is always empty (write `A.output` for the answer)
             "#]],
         ),
     ] {
@@ -195,7 +195,7 @@ fn names_that_stand_for_others() {
     of(
         "{{A.title}}",
         expect![[r#"
-            warning w.yaml 9:37 unknown-property: the result of `A` has no `title`: it is always empty (a field of the answer is `A.output.title`)
+            warning w.yaml 9:37 unknown-property: the result of `A` has no `title`, so it is always empty (write `A.output.title` for a field of the answer)
         "#]],
     );
     of(
@@ -211,7 +211,7 @@ fn names_that_stand_for_others() {
     check_one(
         &prompt,
         expect![[r#"
-            warning 6:77 unresolved-name: a prompt has no `last_error`: it is always empty (did you mean `previous_error`?) {maybe: "previous_error"}
+            warning 6:77 unresolved-name: a prompt has no `last_error`, so it is always empty (did you mean `previous_error`?) {maybe: "previous_error"}
         "#]],
     );
 }
@@ -222,7 +222,7 @@ fn names_of_two_words_and_of_one_letter() {
         "    A: { kind: Human, prompt: '{{execution_id}} {{g}}', transitions: [{ target: END }] }\n",
         expect![[r#"
             warning 9:34 unresolved-name: nothing in this manifest defines `execution_id` (did you mean `execution.id`?) {maybe: "execution.id"}
-            warning 9:51 unresolved-name: neither the context, nor the input, nor any state defines `g`
+            warning 9:51 unresolved-name: neither the context, the input nor a state defines `g`
         "#]],
     );
 }
@@ -234,7 +234,7 @@ fn keys_that_are_called_otherwise() {
             "    A: {{ kind: System, command: update_blackboard, env: {{ blackboard.k: v }}, transitions: [{{ target: END }}] }}\n{END}"
         )),
         expect![[r#"
-            warning 7:59 invalid-name: this writes a key called `blackboard.k`, and no `k` (write `k`: keys of `env` are those of the Blackboard)
+            warning 7:59 invalid-name: this writes a key named `blackboard.k`, not `k` (write `k`: keys of `env` are keys of the Blackboard)
         "#]],
     );
 }

@@ -22,14 +22,14 @@ fn a_state_without_input_gives_what_the_run_was_started_with_or_nothing() {
     files(
         &started("draft"),
         expect![[r#"
-            warning w.yaml 8:42 missing-input: `child` needs `title`, and is not given it (the state has no `input`) [child.yaml 3:89 required here]
+            warning w.yaml 8:42 missing-input: `child` needs `title`, but does not get it (the state has no `input`) [child.yaml 3:89 required here]
         "#]],
     );
     files(
         &started("text"),
         expect![[r#"
-            warning w.yaml 7:30 missing-input: `a` needs `draft`, and is not given it (without `input` an agent is given the start input, and `input_schema` does not declare it) [a.yaml 7:66 required here]
-            warning w.yaml 8:42 missing-input: `child` needs `title`, and is not given it (the state has no `input`) [child.yaml 3:89 required here]
+            warning w.yaml 7:30 missing-input: `a` needs `draft`, but does not get it (without `input` the agent gets the start input, and `input_schema` does not declare it) [a.yaml 7:66 required here]
+            warning w.yaml 8:42 missing-input: `child` needs `title`, but does not get it (the state has no `input`) [child.yaml 3:89 required here]
         "#]],
     );
 }
@@ -48,25 +48,25 @@ fn what_a_state_gives_is_held_against_what_the_agent_takes() {
         (
             "{\"tone\": \"mild\"}",
             expect![[r#"
-                warning w.yaml 7:40 missing-input: `a` needs `draft`, and is not given it [a.yaml 7:66 required here]
+                warning w.yaml 7:40 missing-input: `a` needs `draft`, but does not get it [a.yaml 7:66 required here]
             "#]],
         ),
         (
             "{\"draft\": 1, \"toen\": \"mild\"}",
             expect![[r#"
-                warning w.yaml 7:54 unknown-input: `a` does not declare `toen` (did you mean `tone`?) [a.yaml 7:17 what it declares] {maybe: w.yaml 7:55 "tone"}
+                warning w.yaml 7:54 unknown-input: `a` does not declare `toen` (did you mean `tone`?) [a.yaml 7:17 its inputs] {maybe: w.yaml 7:55 "tone"}
             "#]],
         ),
         (
             "{\"draft\": {{json workflow.task}}",
             expect![[r#"
-                warning w.yaml 7:40 wrong-type: `a` takes an object, and this is no JSON: EOF while parsing an object (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
+                warning w.yaml 7:40 wrong-type: `a` needs an object, but this is not JSON: EOF while parsing an object (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
             "#]],
         ),
         (
             "Review {{workflow.task}}",
             expect![[r#"
-                warning w.yaml 7:40 wrong-type: `a` takes an object, and this is text (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
+                warning w.yaml 7:40 wrong-type: `a` needs an object, but this is text (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
             "#]],
         ),
     ] {
@@ -76,7 +76,7 @@ fn what_a_state_gives_is_held_against_what_the_agent_takes() {
     check(
         &[("w.yaml", &given("{}")), ("a.yaml", &taker)],
         expect![[r#"
-            warning w.yaml 7:40 missing-input: `a` needs `draft`, and is not given it [a.yaml 7:66 required here]
+            warning w.yaml 7:40 missing-input: `a` needs `draft`, but does not get it [a.yaml 7:66 required here]
         "#]],
     );
 }
@@ -94,13 +94,13 @@ fn results_of_containers_and_of_a_consensus_have_known_members() {
     check_one(
         &workflow(states),
         expect![[r#"
-            warning 7:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
-            warning 10:25 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
-            warning 11:40 no-effect: `n` has no effect: the strategy `majority` does not look at it
-            error 11:67 out-of-range: `min_judges_required` is 2, and there are 1 agents
-            warning 13:69 unknown-property: `A.output` has no `unt`: it is always empty (did you mean `unit`?) {fix: 13:78 "unit"}
-            warning 13:93 unknown-property: `A.output.unit` has no `stdot`: it is always empty (did you mean `stdout`?) {fix: 13:107 "stdout"}
-            warning 13:117 unknown-property: `P.consensus` has no `scroe`: it is always empty (did you mean `score`?) {fix: 13:129 "score"}
+            warning 7:5 refused: a `ParallelContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
+            warning 10:25 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
+            warning 11:40 no-effect: `n` has no effect: the strategy `majority` does not use it
+            error 11:67 out-of-range: `min_judges_required` is 2, more than the number of agents (1)
+            warning 13:69 unknown-property: `A.output` has no `unt`, so it is always empty (did you mean `unit`?) {fix: 13:78 "unit"}
+            warning 13:93 unknown-property: `A.output.unit` has no `stdot`, so it is always empty (did you mean `stdout`?) {fix: 13:107 "stdout"}
+            warning 13:117 unknown-property: `P.consensus` has no `scroe`, so it is always empty (did you mean `score`?) {fix: 13:129 "score"}
         "#]],
     );
 }
@@ -119,13 +119,13 @@ fn what_is_declared_in_another_file_is_shown_there() {
     check(
         &[("w.yaml", &flow("judge")), ("a.yaml", &judge)],
         expect![[r#"
-            warning w.yaml 7:64 out-of-range: `A` answers with a score from 0 to 10, and this compares with 0 to 1 (have the agent answer with a score from 0 to 1) [a.yaml 7:88 declared here]
+            warning w.yaml 7:64 out-of-range: the score of `A` is from 0 to 10, but this compares with 0 to 1 (make the agent answer with a score from 0 to 1) [a.yaml 7:88 declared here]
         "#]],
     );
     check(
         &[("w.yaml", &flow("jugde")), ("a.yaml", &judge)],
         expect![[r#"
-            warning w.yaml 7:30 unknown-reference: no agent in this folder is called `jugde` (did you mean `judge`?) [a.yaml 3:19 `judge` is declared here] {fix: "judge"}
+            warning w.yaml 7:30 unknown-reference: no agent in this folder is named `jugde` (did you mean `judge`?) [a.yaml 3:19 `judge` is declared here] {fix: "judge"}
         "#]],
     );
 }

@@ -56,9 +56,9 @@ fn a_judge_sees_what_it_judges() {
     check(
         &[("worker.yaml", &worker), ("j.yaml", &with("Judge now."))],
         expect![[r#"
-        warning worker.yaml 7:77 no-effect: `j` never sees what it judges: its prompt does not read `input` (write `{{input}}` where the model is to read it) [j.yaml 6:49 its prompt]
-        info j.yaml 6:49 no-effect: `prompt_template` does not read `input`: what the agent is given never reaches its model (write `{{input}}` where the model is to read it)
-    "#]],
+            warning worker.yaml 7:77 no-effect: `j` never sees what it judges: its prompt does not read `input` (write `{{input}}` where the model should read it) [j.yaml 6:49 its prompt]
+            info j.yaml 6:49 no-effect: `prompt_template` does not read `input`, so the model never sees the agent's input (write `{{input}}` where the model should read it)
+        "#]],
     );
     check(&[("worker.yaml", &worker), ("j.yaml", &with("{{input.output}}"))], expect![""]);
 }

@@ -44,7 +44,7 @@ fn feedback_into_a_loop_that_nothing_reads() {
     with_goal(
         &looped("x"),
         expect![[r#"
-            info 9:120 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)
+            info 9:120 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` in the `input` of `A`)
         "#]],
     );
     with_goal(&looped("x {{state.feedback}}"), expect![""]);
@@ -63,8 +63,8 @@ fn limits_that_no_run_keeps() {
     check_one(
         &limited(2, 1),
         expect![[r#"
-            warning 7:26 endless-loop: no run gets to an end: the shortest way there has 3 states (allow at least that many)
-            warning 10:56 endless-loop: transitions lead back to `A`, and its second visit fails the run (allow at least 2 visits)
+            warning 7:26 endless-loop: no run can reach an end: the shortest path has 3 states (allow at least that many)
+            warning 10:56 endless-loop: transitions lead back to `A`, but its second visit fails the run (allow at least 2 visits)
         "#]],
     );
     check_one(&limited(3, 2), expect![""]);
@@ -75,7 +75,7 @@ fn limits_that_are_never_reached_or_always() {
     check_one(
         &agent("a", "  execution: { iteration_timeout: 60ms }\n"),
         expect![[r#"
-            warning 7:35 out-of-range: `iteration_timeout` leaves a model 60 ms: hardly any answer comes within that (`s` are seconds, `m` minutes and `ms` thousandths of a second)
+            warning 7:35 out-of-range: `iteration_timeout` is 60 ms; hardly any model answers in that time (`s` means seconds, `m` minutes and `ms` milliseconds)
         "#]],
     );
     check_one(
@@ -87,7 +87,7 @@ fn limits_that_are_never_reached_or_always() {
     check_one(
         &agent("a", "  execution: { iteration_timeout: 60s, llm_timeout_seconds: 45000 }\n"),
         expect![[r#"
-            warning 7:61 no-effect: `llm_timeout_seconds` is never reached: an iteration ends after 60 s [7:35 by this]
+            warning 7:61 no-effect: `llm_timeout_seconds` is never reached: an iteration ends after 60 s [7:35 limited here]
         "#]],
     );
     check_one(&agent("a", "  execution: { iteration_timeout: 60s, llm_timeout_seconds: 45 }\n"), expect![""]);
@@ -102,19 +102,19 @@ fn patterns_that_nothing_is_found_by() {
         (
             "pattern: done, target: stderr",
             expect![[r#"
-                warning 7:70 invalid-regex: `pattern` is never found: a model call has no stderr (write `target: stdout` for what the agent answers)
+                warning 7:70 invalid-regex: `pattern` never matches: a model call has no stderr (write `target: stdout` to match the agent's answer)
             "#]],
         ),
         (
             "pattern: '/^[a-z]+$/i'",
             expect![[r#"
-                warning 7:70 invalid-regex: `pattern` is never found: its slashes are characters, and there is none before the beginning (remove the slashes; letters after them are written in front, as in `(?i)`)
+                warning 7:70 invalid-regex: `pattern` never matches: its slashes are literal, and `^` cannot follow one (remove the slashes; write flags at the start, as in `(?i)`)
             "#]],
         ),
         (
             "pattern: '$^[a-z]'",
             expect![[r#"
-                warning 7:70 invalid-regex: `pattern` is never found: nothing comes after the end (`^` is the beginning, `$` the end)
+                warning 7:70 invalid-regex: `pattern` never matches: nothing comes after the end (`^` is the start, `$` is the end)
             "#]],
         ),
         ("pattern: '^$', target: stderr", expect![""]),
@@ -147,7 +147,7 @@ fn feedback_that_another_state_reads_is_gone_by_then() {
     B: { kind: Agent, agent: '{{input.goal}}', input: '{{state.feedback}}', transitions: [{ condition: on_failure, target: B, feedback: Once more. }, { target: END }] }
 ",
         expect![[r#"
-            info 9:118 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)
+            info 9:118 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` in the `input` of `A`)
         "#]],
     );
 }

@@ -1,4 +1,4 @@
-//! Keys and kinds that contradict what stands around them.
+//! Keys and kinds that contradict what is around them.
 
 use expect_test::{Expect, expect};
 
@@ -9,13 +9,13 @@ fn a_kind_that_contradicts_the_rest_is_told_where_it_stands() {
     check_one(
         &agent("a", "").replace("kind: Agent", "kind: Workflow"),
         expect![[r#"
-            error 2:7 unknown-value: `kind` is `Workflow`, and `spec` has a `task`, as an agent (write `kind: Agent`) {fix: "Agent"}
+            error 2:7 unknown-value: `kind` is `Workflow`, but `spec` has `task`, as in an agent (write `kind: Agent`) {fix: "Agent"}
         "#]],
     );
     check_one(
         &workflow("    A: { kind: System, command: echo }\n").replace("kind: Workflow", "kind: Workflw"),
         expect![[r#"
-            error 2:7 unknown-value: `kind` cannot be `Workflw` (did you mean `Workflow`? it can be one of `Agent`, `Workflow`) {fix: "Workflow"}
+            error 2:7 unknown-value: `kind` cannot be `Workflw` (did you mean `Workflow`? available: `Agent`, `Workflow`) {fix: "Workflow"}
         "#]],
     );
 }
@@ -33,7 +33,7 @@ fn blanks_and_misplaced_keys() {
         "    A: { kind: Agent, agent: '', prompt: x, transitions: [{ when: always, to: END }] }\n",
         expect![[r#"
             error 7:30 missing-key: `agent` is blank
-            warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs in a Human state; what an agent is given is its `input`)
+            warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs in a Human state; an agent gets its text from `input`)
             error 7:61 missing-key: a transition needs `target`
             error 7:61 unknown-key: a transition has no key `when` (did you mean `condition`? without it the transition is always taken) {maybe: "condition"}
             warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?) {maybe: "target"}
@@ -42,9 +42,9 @@ fn blanks_and_misplaced_keys() {
     of_workflow(
         "    A:\n      kind: System\n      command: update_blackboard\n      timeout:\n    transitions: [{ target: END }]\n",
         expect![[r#"
-            warning 9:16 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
-            warning 10:7 no-effect: `timeout` has no value, and so no effect
-            error 11:5 wrong-type: `transitions` is beside the states; it belongs in `A` (indent it as far as the other keys of the state)
+            warning 9:16 no-effect: `update_blackboard` has no effect: `env` is empty (put the keys and their values under `env`)
+            warning 10:7 no-effect: `timeout` has no value, so it has no effect
+            error 11:5 wrong-type: `transitions` is next to the states; it belongs in `A` (indent it like the other keys of the state)
         "#]],
     );
 }
@@ -60,9 +60,9 @@ fn a_key_is_renamed_only_to_one_that_takes_its_value() {
 ",
         expect![[r#"
             error 10:7 missing-key: an Agent state needs `agent`
-            warning 11:7 unknown-key: state `A` has no key `agents` (did you mean `agent`? it takes one value, not a list)
-            error 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? it takes a list; without it no other state runs after this one)
-            warning 13:33 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
+            warning 11:7 unknown-key: state `A` has no key `agents` (did you mean `agent`? it needs one value, not a list)
+            error 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? it needs a list; without it no other state runs after this one)
+            warning 13:33 no-effect: `update_blackboard` has no effect: `env` is empty (put the keys and their values under `env`)
             warning 13:52 unknown-key: state `B` has no key `values` (did you mean `env`?) {maybe: "env"}
         "#]],
     );
@@ -122,21 +122,21 @@ fn a_key_at_the_end_of_a_text_is_part_of_the_text() {
     found(
         "        timeout: 30s\n",
         expect![[r#"
-        warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `timeout:` with `input:` to make it a key) [10:7 the block begins here]
-    "#]],
+            warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `timeout:` with `input:` to make it a key) [10:7 the block starts here]
+        "#]],
     );
     found(
         "        transitions:\n          - condition: always\n            target: END\n",
         expect![[r#"
-        warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `transitions:` with `input:` to make it a key) [10:7 the block begins here]
-    "#]],
+            warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `transitions:` with `input:` to make it a key) [10:7 the block starts here]
+        "#]],
     );
     found(
         "        timeout: 30s\n        transitions:\n          - target: END\n",
         expect![[r#"
-        warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `timeout:` with `input:` to make it a key) [10:7 the block begins here]
-        warning 13:9 swallowed-key: this line is part of the text of `input`, not a key (align `transitions:` with `input:` to make it a key) [10:7 the block begins here]
-    "#]],
+            warning 12:9 swallowed-key: this line is part of the text of `input`, not a key (align `timeout:` with `input:` to make it a key) [10:7 the block starts here]
+            warning 13:9 swallowed-key: this line is part of the text of `input`, not a key (align `transitions:` with `input:` to make it a key) [10:7 the block starts here]
+        "#]],
     );
     found("        timeout: as long as it takes\n", expect![""]);
     found("        timeout: 30s\n        Keep to it.\n", expect![""]);

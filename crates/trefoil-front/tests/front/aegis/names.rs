@@ -6,7 +6,7 @@ use super::support::{check, check_one, ir, load};
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: '1' }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
 
-/// One of each kind, in a row; `TEXT` stands in the last state's input.
+/// One of each kind, in a row; `TEXT` is in the last state's input.
 const ALL: &str = "\
 apiVersion: 100monkeys.ai/v1
 kind: Workflow
@@ -91,31 +91,31 @@ fn what_certainly_is_empty_is_a_warning() {
         (
             "{{AGNT.output}}",
             expect![[r#"
-                warning flow.yaml 13:46 unresolved-name: no state is called `AGNT` (did you mean `AGENT`?) {fix: flow.yaml 13:46 "AGENT"}
+                warning flow.yaml 13:46 unresolved-name: unknown state `AGNT` (did you mean `AGENT`?) {fix: flow.yaml 13:46 "AGENT"}
             "#]],
         ),
         (
             "{{AGENT.reasoning}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `reasoning`: it is always empty (a field of the answer is `AGENT.output.reasoning`)
+                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `reasoning`, so it is always empty (write `AGENT.output.reasoning` for a field of the answer)
             "#]],
         ),
         (
             "{{AGENT.outptu}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `outptu`: it is always empty (did you mean `AGENT.output`?) {fix: flow.yaml 13:52 "output"}
+                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `outptu`, so it is always empty (did you mean `AGENT.output`?) {fix: flow.yaml 13:52 "output"}
             "#]],
         ),
         (
             "{{HUMAN.stdout}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `HUMAN` has no `stdout`: it is always empty (it has `response`, `feedback`, `output`, `status`, `error`)
+                warning flow.yaml 13:46 unknown-property: the result of `HUMAN` has no `stdout`, so it is always empty (available: `response`, `feedback`, `output`, `status`, `error`)
             "#]],
         ),
         (
             "{{workflow.agent_id}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: `workflow` has no `agent_id` (a field of the start input is `input.agent_id`, one of the context `workflow.context.agent_id`)
+                warning flow.yaml 13:46 unknown-property: `workflow` has no `agent_id` (write `input.agent_id` for a field of the start input, `workflow.context.agent_id` for one of the context)
             "#]],
         ),
         (
@@ -127,7 +127,7 @@ fn what_certainly_is_empty_is_a_warning() {
         (
             "{{execution.name}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: of `execution` only the `id` is known (write `execution.id`)
+                warning flow.yaml 13:46 unknown-property: only `execution.id` can be read from `execution` (write `execution.id`)
             "#]],
         ),
     ] {
@@ -150,7 +150,7 @@ fn what_the_start_input_may_bring_is_not_reported() {
             ("a.yaml", AGENT),
         ],
         expect![[r#"
-            warning flow.yaml 12:35 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
+            warning flow.yaml 12:35 no-effect: `update_blackboard` has no effect: `env` is empty (put the keys and their values under `env`)
         "#]],
     );
 }
@@ -224,7 +224,7 @@ fn a_slip_of_the_pen_in_a_known_name_is_a_warning() {
         (
             "{{COMMAND.output.stdot}} {{COMMAND.output.status_line}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `COMMAND` has no `stdot`, unless it prints JSON that has (did you mean `COMMAND.output.stdout`?) {maybe: flow.yaml 13:61 "stdout"}
+                warning flow.yaml 13:46 unknown-property: the result of `COMMAND` has no `stdot`, unless the command prints JSON with this field (did you mean `COMMAND.output.stdout`?) {maybe: flow.yaml 13:61 "stdout"}
             "#]],
         ),
     ] {
@@ -251,8 +251,8 @@ spec:
     check_one(
         &manifest(""),
         expect![[r#"
-            warning 8:49 unknown-property: `input_schema` declares no `pr_no` (it declares `pr_number`)
-            warning 8:65 unresolved-name: neither the context, nor the input, nor any state defines `branch`
+            warning 8:49 unknown-property: `input_schema` declares no `pr_no` (available: `pr_number`)
+            warning 8:65 unresolved-name: neither the context, the input nor a state defines `branch`
         "#]],
     );
     check_one(&manifest(", additionalProperties: true"), expect![""]);
@@ -400,7 +400,7 @@ fn a_misspelt_built_in_command_is_no_program() {
     check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: System, command: update_blackbord, env: { a: b } }\n    - { name: B, kind: System, command: update_dashboard_now }\n",
         expect![[r#"
-            warning 6:41 unknown-reference: `update_blackbord` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?) {fix: "update_blackboard"}
+            warning 6:41 unknown-reference: `update_blackbord` is not a built-in command, so the shell will look for a program with this name (did you mean `update_blackboard`?) {fix: "update_blackboard"}
         "#]],
     );
 }
@@ -421,9 +421,9 @@ spec:
     check_one(
         manifest,
         expect![[r#"
-            warning 9:72 unresolved-name: neither the context, nor the input, nor any state defines `topci` (did you mean `topic`?) {fix: "topic"}
-            warning 9:82 unresolved-name: neither the context, nor the input, nor any state defines `langauge` (did you mean `language`?) {fix: 9:99 "language"}
-            warning 9:112 unknown-property: `input_schema` declares no `x` (it declares `topic`)
+            warning 9:72 unresolved-name: neither the context, the input nor a state defines `topci` (did you mean `topic`?) {fix: "topic"}
+            warning 9:82 unresolved-name: neither the context, the input nor a state defines `langauge` (did you mean `language`?) {fix: 9:99 "language"}
+            warning 9:112 unknown-property: `input_schema` declares no `x` (available: `topic`)
         "#]],
     );
 }
@@ -462,8 +462,8 @@ fn states_that_templates_cannot_name_are_reported() {
     check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: input, kind: System, command: echo }\n    - { name: a.b, kind: System, command: echo }\n",
         expect![[r#"
-            warning 6:15 invalid-name: templates cannot read the result of a state called `input` (write letters, digits, `_` and `-`, and none of the names that templates have)
-            warning 7:15 invalid-name: templates cannot read the result of a state called `a.b` (write letters, digits, `_` and `-`, and none of the names that templates have)
+            warning 6:15 invalid-name: templates cannot read the result of a state named `input` (use letters, digits, `_` and `-`, and no reserved name)
+            warning 7:15 invalid-name: templates cannot read the result of a state named `a.b` (use letters, digits, `_` and `-`, and no reserved name)
         "#]],
     );
 }

@@ -11,14 +11,14 @@ fn what_is_declared_and_not_run_is_held_against_the_format() {
   volumes: [{ name: v, mount_path: /data, size_limit: 1Gi, access_mode: read-onyl }, { name: w, mount_path: /workspace }]
 ",
         expect![[r#"
-            info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
-            error 7:32 unknown-value: `mode` cannot be `blok` (it can be one of `allow`, `deny`, `none`)
+            info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, not in a container
+            error 7:32 unknown-value: `mode` cannot be `blok` (available: `allow`, `deny`, `none`)
             warning 7:38 unknown-key: network has no key `alowlist` (did you mean `allowlist`?) {fix: "allowlist"}
             error 7:74 wrong-type: `read` must be a list, not text
             error 7:106 wrong-type: `cpu` must be a whole number, not text
             error 7:120 unknown-value: `memory` cannot be `lots` (write a number and a unit, such as `512Mi` or `1Gi`)
-            warning 8:36 unknown-value: `mount_path` cannot be `/data` (volumes are mounted at `/workspace` or below)
-            warning 8:73 unknown-value: `access_mode` cannot be `read-onyl` (did you mean `read-only`? it can be one of `read-write`, `read-only`, `write-only`) {fix: "read-only"}
+            warning 8:36 unknown-value: `mount_path` cannot be `/data` (use `/workspace` or a path under it)
+            warning 8:73 unknown-value: `access_mode` cannot be `read-onyl` (did you mean `read-only`? available: `read-write`, `read-only`, `write-only`) {fix: "read-only"}
             warning 8:88 missing-key: a volume needs `size_limit`
         "#]],
     );
@@ -28,14 +28,14 @@ fn what_is_declared_and_not_run_is_held_against_the_format() {
   output_handler: { type: webhook, url: example.org, body_template: '{{outptu}}' }
 ",
         expect![[r#"
-            warning 7:3 no-effect: `schedule` has no effect: this version starts runs only when asked
-            error 7:33 unknown-value: `cron` cannot be `every day` (write five fields, such as `0 8 * * 1-5` for 8:00 on working days)
-            warning 8:16 no-effect: `delivery` has no effect: the result goes to whoever started the run
-            error 8:60 unknown-value: `type` cannot be `mail` (did you mean `email`? it can be one of `email`, `webhook`, `rest`, `sms`) {fix: "email"}
-            error 8:77 unknown-value: `condition` cannot be `on_sucess` (did you mean `on_success`? it can be one of `on_success`, `on_failure`, `always`) {fix: "on_success"}
-            warning 9:3 no-effect: `output_handler` has no effect: the result goes to whoever started the run
-            error 9:41 unknown-value: `url` cannot be `example.org` (write the whole address, such as `https://example.org/results`)
-            warning 9:72 unresolved-name: an output handler has no `outptu`: it is always empty (did you mean `output`?) {fix: "output"}
+            warning 7:3 no-effect: `schedule` has no effect: runs start only on request
+            error 7:33 unknown-value: `cron` cannot be `every day` (write five fields, such as `0 8 * * 1-5` for 8:00 on weekdays)
+            warning 8:16 no-effect: `delivery` has no effect: the result is returned to the caller
+            error 8:60 unknown-value: `type` cannot be `mail` (did you mean `email`? available: `email`, `webhook`, `rest`, `sms`) {fix: "email"}
+            error 8:77 unknown-value: `condition` cannot be `on_sucess` (did you mean `on_success`? available: `on_success`, `on_failure`, `always`) {fix: "on_success"}
+            warning 9:3 no-effect: `output_handler` has no effect: the result is returned to the caller
+            error 9:41 unknown-value: `url` cannot be `example.org` (write the full URL, such as `https://example.org/results`)
+            warning 9:72 unresolved-name: an output handler has no `outptu`, so it is always empty (did you mean `output`?) {fix: "output"}
         "#]],
     );
     let fine = agent("a", 
@@ -48,9 +48,9 @@ fn what_is_declared_and_not_run_is_held_against_the_format() {
     check_one(
         &fine,
         expect![[r#"
-            info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
-            warning 9:3 no-effect: `schedule` has no effect: this version starts runs only when asked
-            warning 10:3 no-effect: `output_handler` has no effect: the result goes to whoever started the run
+            info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, not in a container
+            warning 9:3 no-effect: `schedule` has no effect: runs start only on request
+            warning 10:3 no-effect: `output_handler` has no effect: the result is returned to the caller
         "#]],
     );
 }
@@ -61,7 +61,7 @@ fn the_time_limit_under_security_has_an_effect() {
     check_one(
         &agent("a", "  security: { network: { mode: none }, resources: { cpu: 500, timeout: 5m } }\n"),
         expect![[r#"
-            info 7:3 no-effect: `security` but for its `timeout` has no effect: the agent runs as a model call, no container
+            info 7:3 no-effect: `security` (except `timeout`) has no effect: the agent runs as a model call, not in a container
         "#]],
     );
 }
@@ -74,15 +74,15 @@ fn prompts_show_what_the_agent_is_told_and_given() {
     check_one(
         &prompt("Go."),
         expect![[r#"
-            warning 6:48 no-effect: `instruction` has no effect: `prompt_template` does not read it (write `{{instruction}}` where the model is to read it)
-            info 6:48 no-effect: `prompt_template` does not read `input`: what the agent is given never reaches its model (write `{{input}}` where the model is to read it)
+            warning 6:48 no-effect: `instruction` has no effect: `prompt_template` does not read it (write `{{instruction}}` where the model should read it)
+            info 6:48 no-effect: `prompt_template` does not read `input`, so the model never sees the agent's input (write `{{input}}` where the model should read it)
         "#]],
     );
     check_one(&prompt("{{#if instruction}}{{instruction}}{{/if}} {{intent}}"), expect![""]);
     check_one(
         &agent("a", "").replace("Work.", "'Answer {{input}}, and `{{input}}` is a placeholder'"),
         expect![[r#"
-            warning 6:32 no-effect: `{{input}}` stays as it is: `instruction` is no template (put it into `prompt_template`)
+            warning 6:32 no-effect: `{{input}}` stays as it is: `instruction` is not a template (put it in `prompt_template`)
         "#]],
     );
 }
@@ -93,7 +93,7 @@ fn what_no_prompt_shows() {
     check_one(
         &agent("a", context),
         expect![[r#"
-            warning 7:36 no-effect: `context` has no effect: the default prompt does not read it (write `{{context}}` into `prompt_template` where the model is to read it)
+            warning 7:36 no-effect: `context` has no effect: the default prompt does not read it (write `{{context}}` in `prompt_template` where the model should read it)
         "#]],
     );
     let shown = "instruction: Work., prompt_template: '{{instruction}} {{input}} {{context}} {{intent}}'";
@@ -104,7 +104,7 @@ fn what_no_prompt_shows() {
     check(
         &[("w.yaml", &flow), ("a.yaml", &agent("a", ""))],
         expect![[r#"
-            warning w.yaml 7:41 no-effect: `intent` has no effect: the prompt of `a` does not read it (write `{{intent}}` into its `prompt_template`, or put the text into `input`)
+            warning w.yaml 7:41 no-effect: `intent` has no effect: the prompt of `a` does not read it (write `{{intent}}` in its `prompt_template`, or put the text in `input`)
         "#]],
     );
     check(&[("w.yaml", &flow), ("a.yaml", &agent("a", "").replace("instruction: Work.", shown))], expect![""]);
@@ -121,13 +121,13 @@ fn what_the_output_lacks() {
     check_one(
         &out(""),
         expect![[r#"
-            warning 3:37 no-effect: `output_schema` has no effect: without `output_template` the output is what the last state answered
+            warning 3:37 no-effect: `output_schema` has no effect: without `output_template` the output is the answer of the last state
         "#]],
     );
     check_one(
         &out(", output_template: { a: x }"),
         expect![[r#"
-            warning 3:120 missing-key: `output_template` gives no `b`, and `output_schema` requires it [3:92 required here]
+            warning 3:120 missing-key: `output_template` has no `b`, but `output_schema` requires it [3:92 required here]
         "#]],
     );
     check_one(&out(", output_template: { a: x, b: y }"), expect![""]);
@@ -145,7 +145,7 @@ fn weights_that_nobody_counts() {
     of(
         &voted("majority", "2"),
         expect![[r#"
-            warning w.yaml 7:63 no-effect: `weight` has no effect: the strategy `majority` counts every verdict alike (write `strategy: weighted_average` where some count more than others)
+            warning w.yaml 7:63 no-effect: `weight` has no effect: the strategy `majority` counts all verdicts equally (write `strategy: weighted_average` to weight the verdicts)
         "#]],
     );
     of(&voted("majority", "1.0"), expect![""]);
@@ -161,7 +161,7 @@ fn a_result_under_the_name_of_a_state() {
     check(
         &[("w.yaml", &flow), ("child.yaml", &child)],
         expect![[r#"
-            warning w.yaml 7:77 invalid-name: templates read the state `A` by `A`, and never this key (choose another key)
+            warning w.yaml 7:77 invalid-name: `A` in templates is the result of the state `A`, so this key is never read (choose another key)
         "#]],
     );
 }

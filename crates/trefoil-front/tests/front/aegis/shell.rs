@@ -1,5 +1,5 @@
 //! System commands run by a real `sh` with hostile values (decision E11): a value stays one piece of text, wherever its
-//! placeholder stands.
+//! placeholder is.
 
 use expect_test::expect;
 use std::process::Command;
@@ -145,8 +145,8 @@ spec:
     check_one(
         manifest,
         expect![[r#"
-            error 11:21 unsafe-placeholder: a placeholder cannot stand in text that a shell reads as code again (put the value into `env` under a name and write "$NAME" in the command)
-            error 12:18 unsafe-placeholder: a placeholder cannot stand in shell arithmetic, which reads its value as code (put the value into `env` under a name and write "$NAME" in the command)
+            error 11:21 unsafe-placeholder: a placeholder is not allowed in text that a shell parses again as code (put the value in `env`, and write "$NAME" in the command)
+            error 12:18 unsafe-placeholder: a placeholder is not allowed in shell arithmetic, which evaluates its value as code (put the value in `env`, and write "$NAME" in the command)
         "#]],
     );
 }
@@ -156,7 +156,7 @@ fn a_block_around_shell_syntax_is_an_error() {
     check_one(
         &workflow("run {{#if input.x}}--flag value{{/if}}"),
         expect![[r#"
-            error 9:21 unsafe-placeholder: a block around shell syntax cannot be kept apart from it (put the value into `env` under a name and write "$NAME" in the command)
+            error 9:21 unsafe-placeholder: a block is not allowed around shell syntax (put the value in `env`, and write "$NAME" in the command)
         "#]],
     );
 }
@@ -176,8 +176,8 @@ fn a_program_named_by_other_data_is_a_warning() {
     check_one(
         &workflow("{{blackboard.command}} now"),
         expect![[r#"
-        warning 9:17 command-from-data: which program runs is decided by data (the value is taken as the name of one program, without arguments)
-    "#]],
+            warning 9:17 command-from-data: data decides which program runs (the value is used as the name of one program, without arguments)
+        "#]],
     );
 }
 

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::support::{END, check_one, offered, with_goal, workflow, workflow_with_goal};
 
-/// What is said of a text that a person is shown.
+/// What is reported of a text that a person is shown.
 #[track_caller]
 fn of_text(text: &str, expected: Expect) -> String {
     let manifest = workflow(&format!(
@@ -91,8 +91,8 @@ fn tags_that_are_nearly_right() {
     of_text(
         "{{#each keys as |k|}}{{k}}{{/each}}{{#if len includeZero=true}}x{{/if}}",
         expect![[r#"
-            warning 10:17 unresolved-name: `keys` is a helper, and nothing comes after it: here it is the name of a key (write its argument after it)
-            warning 10:50 unresolved-name: `len` is a helper, and nothing comes after it: here it is the name of a key (write its argument after it)
+            warning 10:17 unresolved-name: `keys` is a helper without an argument, so it is read as the name of a key (write its argument after it)
+            warning 10:50 unresolved-name: `len` is a helper without an argument, so it is read as the name of a key (write its argument after it)
         "#]],
     );
 }
@@ -129,9 +129,9 @@ fn a_bare_word_for_a_helper_is_a_text_without_quotes() {
     B: { kind: Human, prompt: "{{default input.goal none}} {{default input.goal workflow.context.goal}}", transitions: [{ target: END }] }
 "#,
         expect![[r#"
-            warning 9:53 unresolved-name: nothing is called `none`: without quotes it is the name of a value {maybe: write `"none"` where the text is meant: "\"none\""}
-            warning 9:81 unresolved-name: nothing is called `done`: without quotes it is the name of a value {maybe: write `"done"` where the text is meant: "\"done\""}
-            warning 10:53 unresolved-name: nothing is called `none`: without quotes it is the name of a value {maybe: write `'none'` where the text is meant: "'none'"}
+            warning 9:53 unresolved-name: `none` is not defined: without quotes it is the name of a value {maybe: write `"none"` for the text: "\"none\""}
+            warning 9:81 unresolved-name: `done` is not defined: without quotes it is the name of a value {maybe: write `"done"` for the text: "\"done\""}
+            warning 10:53 unresolved-name: `none` is not defined: without quotes it is the name of a value {maybe: write `'none'` for the text: "'none'"}
         "#]],
     );
 }
@@ -144,14 +144,14 @@ fn everything_at_once_and_what_comes_first() {
     check_one(
         &prompt("{{this}} {{.}} {{json this}} {{#each input.l}}{{this}}{{.}}{{/each}}"),
         expect![[r#"
-            warning 7:34 loop-variable: `this` is not in a block: it prints everything that there is, as JSON (write the path of what is meant; `{{json this}}` says that it is everything)
-            warning 7:43 loop-variable: `.` is not in a block: it prints everything that there is, as JSON (write the path of what is meant; `{{json this}}` says that it is everything)
+            warning 7:34 loop-variable: `this` is not in a block, so it prints everything as JSON (write the path of the value; to print everything, write `{{json this}}`)
+            warning 7:43 loop-variable: `.` is not in a block, so it prints everything as JSON (write the path of the value; to print everything, write `{{json this}}`)
         "#]],
     );
     check_one(
         &prompt("{{default 10 input.n}} {{default input.n 10}} {{default null input.n}}"),
         expect![[r#"
-            warning 7:31 no-effect: `default` has no effect: `10` comes first, and is always there (write the value first, and its fallback after it)
+            warning 7:31 no-effect: `default` has no effect: the literal `10` comes first (write the value first, and its fallback after it)
         "#]],
     );
 }
@@ -178,7 +178,7 @@ fn placeholders_in_what_is_data() {
         &workflow_with_goal(&format!("    A: {{ kind: Human, prompt: '{{{{workflow.context.hello}}}}', transitions: [{{ target: END }}] }}\n{END}"))
             .replace("spec:\n", "spec:\n  context: { hello: 'Hello {{input.goal}}', example: ['{{your.name}}'] }\n"),
         expect![[r#"
-            warning 7:28 no-effect: `{{input.goal}}` stays as it is: `context` is no template (write it where the value is used, or write the key in an `update_blackboard` state)
+            warning 7:28 no-effect: `{{input.goal}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
         "#]],
     );
 }
@@ -191,12 +191,12 @@ fn values_that_are_names_without_braces_or_in_quotes() {
     C: { kind: Human, prompt: '{{default "none" input.goal}} {{#if "input.goal"}}x{{/if}} {{default input.goal "none"}}', transitions: [{ condition: custom, expression: '"A.response" == "yes.no"', target: END }, { target: END }] }
 "#,
         expect![[r#"
-            warning 10:62 not-a-placeholder: `A.response` is text here, and its value is not read {maybe: "\"{{A.response}}\""}
-            warning 10:77 not-a-placeholder: `A.response` is text here, and its value is not read {maybe: "\"{{A.response}}\""}
-            warning 10:94 not-a-placeholder: `input.goal` is text here, and its value is not read {maybe: "\"{{input.goal}}\""}
-            warning 11:31 no-effect: `default` has no effect: `none` comes first, and is always there (write the value first, and its fallback after it)
-            warning 11:68 not-a-placeholder: `input.goal` in quotes is text, and its value is not read {maybe: remove the quotes: "input.goal"}
-            warning 11:171 not-a-placeholder: `A.response` in quotes is text, and its value is not read {maybe: remove the quotes: "A.response"}
+            warning 10:62 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
+            warning 10:77 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
+            warning 10:94 not-a-placeholder: `input.goal` is text here, so its value is not read {maybe: "\"{{input.goal}}\""}
+            warning 11:31 no-effect: `default` has no effect: the literal `none` comes first (write the value first, and its fallback after it)
+            warning 11:68 not-a-placeholder: `input.goal` in quotes is text, so its value is not read {maybe: remove the quotes: "input.goal"}
+            warning 11:171 not-a-placeholder: `A.response` in quotes is text, so its value is not read {maybe: remove the quotes: "A.response"}
         "#]],
     );
 }
@@ -209,7 +209,7 @@ fn feedback_that_is_a_path_without_braces() {
         ))
         .replace("prompt: Well?", "prompt: 'Well? {{state.feedback}}'"),
         expect![[r#"
-            warning 7:142 not-a-placeholder: `A.response` is text here, and its value is not read {maybe: "\"{{A.response}}\""}
+            warning 7:142 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
         "#]],
     );
 }
@@ -224,18 +224,18 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
     check_one(
         &workflow(&states("{A.output} ${A.stdout} {A.output}} {% if A.output %}")),
         expect![[r#"
-            warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
-            warning 8:41 not-a-placeholder: `{A.output}` is text, and `A.output` is not read: a placeholder has two braces on both sides {maybe: "{{A.output}}"}
-            warning 8:52 not-a-placeholder: `${A.stdout}` is text, and `A.stdout` is not read: a placeholder has two braces on both sides {maybe: "{{A.stdout}}"}
-            warning 8:64 not-a-placeholder: `{A.output}}` is text, and `A.output` is not read: a placeholder has two braces on both sides {maybe: "{{A.output}}"}
-            warning 8:76 not-a-placeholder: `{% if A.output %}` is text, and `A.output` is not read (blocks are written `{{#if path}}...{{else}}...{{/if}}` and `{{#each list}}...{{/each}}`)
+            warning 8:30 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
+            warning 8:41 not-a-placeholder: `{A.output}` is text, so `A.output` is not read: a placeholder has two braces on both sides {maybe: "{{A.output}}"}
+            warning 8:52 not-a-placeholder: `${A.stdout}` is text, so `A.stdout` is not read: a placeholder has two braces on both sides {maybe: "{{A.stdout}}"}
+            warning 8:64 not-a-placeholder: `{A.output}}` is text, so `A.output` is not read: a placeholder has two braces on both sides {maybe: "{{A.output}}"}
+            warning 8:76 not-a-placeholder: `{% if A.output %}` is text, so `A.output` is not read (write blocks as `{{#if path}}...{{else}}...{{/if}}` or `{{#each list}}...{{/each}}`)
         "#]],
     );
     check_one(
         &workflow(&states("{{states.A.output}} {{A->output}} {{default A.output “x”}} {{endif}}")),
         expect![[r#"
-            warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
-            warning 8:43 unresolved-name: nothing is called `states.A` (write `A`) {maybe: 8:43 "A"}
+            warning 8:30 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
+            warning 8:43 unresolved-name: `states.A` is not defined (write `A`) {maybe: 8:43 "A"}
             error 8:64 template-bad-path: unexpected `->` (write `.`) {fix: "."}
             error 8:94 template-syntax: `“` is not a quote here (use straight quotes, `"` or `'`) {maybe: "'x'"}
         "#]],
@@ -243,11 +243,11 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
     check_one(
         &workflow(&states("{{@index}} {{../x}} {{this.x}} {{json}}")),
         expect![[r#"
-            warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
-            warning 8:43 loop-variable: `@index` is always empty: it has a value only inside of `{{#each}}`
-            warning 8:54 loop-variable: `../x` is always empty: it leads out of more blocks than there are around it
-            warning 8:63 loop-variable: `this.x` is not in a block: `this` is an item only inside of `{{#each}}` (write the whole path)
-            warning 8:74 unresolved-name: `json` is a helper, and nothing comes after it: here it is the name of a key (write its argument after it)
+            warning 8:30 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
+            warning 8:43 loop-variable: `@index` is always empty: it has a value only in `{{#each}}`
+            warning 8:54 loop-variable: `../x` is always empty: it leads out of more blocks than there are
+            warning 8:63 loop-variable: `this.x` is not in a block: `this` is an item only in `{{#each}}` (write the whole path)
+            warning 8:74 unresolved-name: `json` is a helper without an argument, so it is read as the name of a key (write its argument after it)
         "#]],
     );
     check_one(
@@ -255,7 +255,7 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
             "{B.name} ${HOME} { } {'a': 1} {other} [[x]] {{#each A.output}}{{@index}}{{this.x}}{{/each}}",
         )),
         expect![[r#"
-            warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
+            warning 8:30 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
         "#]],
     );
 }
@@ -269,9 +269,9 @@ fn names_of_the_format_in_the_context_stay_as_they_are() {
     check_one(
         &with("{{workflow.contxt.x}} and {{state.nothing}}"),
         expect![[r#"
-        warning 5:21 no-effect: `{{workflow.contxt.x}}` stays as it is: `context` is no template (write it where the value is used, or write the key in an `update_blackboard` state)
-        warning 5:47 no-effect: `{{state.nothing}}` stays as it is: `context` is no template (write it where the value is used, or write the key in an `update_blackboard` state)
-    "#]],
+            warning 5:21 no-effect: `{{workflow.contxt.x}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
+            warning 5:47 no-effect: `{{state.nothing}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
+        "#]],
     );
     check_one(&with("write {{name}}, or `run {{workflow.id}} now`, or \"in {{workflow.id}}\""), expect![""]);
 }

@@ -115,9 +115,9 @@ fn both_spellings_mean_the_same_and_exclude_each_other() {
             ("a.yaml", &agent("a")),
         ],
         expect![[r#"
-            error flow.yaml 7:33 both-spellings: `agent` and `agent_id` are the same key (keep one) [flow.yaml 7:23 already written here] {maybe: remove `agent_id`: flow.yaml 7:31 ""}
-            error flow.yaml 7:65 both-spellings: `input_template` and `input` are the same key (keep one) [flow.yaml 7:46 already written here] {maybe: remove `input`: flow.yaml 7:63 ""}
-            error flow.yaml 8:47 both-spellings: `timeout` and `timeout_seconds` are the same key (keep one) [flow.yaml 8:34 already written here]
+            error flow.yaml 7:33 both-spellings: `agent` and `agent_id` are the same key (remove one of them) [flow.yaml 7:23 already set here] {maybe: remove `agent_id`: flow.yaml 7:31 ""}
+            error flow.yaml 7:65 both-spellings: `input_template` and `input` are the same key (remove one of them) [flow.yaml 7:46 already set here] {maybe: remove `input`: flow.yaml 7:63 ""}
+            error flow.yaml 8:47 both-spellings: `timeout` and `timeout_seconds` are the same key (remove one of them) [flow.yaml 8:34 already set here]
         "#]],
     );
 }
@@ -145,17 +145,17 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
 ",
         ),
         expect![[r#"
-            error 5:18 unknown-reference: no state is called `STRAT` (did you mean `START`?) {fix: "START"}
+            error 5:18 unknown-reference: unknown state `STRAT` (did you mean `START`?) {fix: "START"}
             error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
-            error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? it can be one of `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
+            error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? available: `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
             error 12:7 missing-key: state `MORE` needs `command`
             error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
             warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?) {fix: "timeout"}
-            error 16:24 unknown-value: `condition` cannot be `score_abov` (did you mean `score_above`? it can be one of `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`) {fix: "score_above"}
-            error 17:40 unknown-reference: no state is called `STRT` (did you mean `START`?) {fix: "START"}
+            error 16:24 unknown-value: `condition` cannot be `score_abov` (did you mean `score_above`? available: `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`) {fix: "score_above"}
+            error 17:40 unknown-reference: unknown state `STRT` (did you mean `START`?) {fix: "START"}
             error 18:13 missing-key: a transition needs `expression`
             error 19:13 missing-key: a transition needs `value`
-            error 20:13 missing-key: `target` names no state (to end the run here, lead to a state with `transitions: []`)
+            error 20:13 missing-key: `target` names no state (to end the run here, point to a state with `transitions: []`)
         "#]],
     );
     check_one(
@@ -171,7 +171,7 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
         ),
         expect![[r#"
             error 6:9 missing-key: a state needs `name`
-            error 8:15 duplicate-id: two states are called `A` [7:15 the first one]
+            error 8:15 duplicate-id: two states are named `A` [7:15 the first one]
         "#]],
     );
 }
@@ -297,12 +297,12 @@ fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
             ("a.yaml", &agent("a")),
         ],
         expect![[r#"
-            warning flow.yaml 11:24 impossible-transition: `exit_code_non_zero` can never hold here (the exit code of an agent that answered is 0; write `on_failure` for one that did not)
-            warning flow.yaml 12:24 impossible-transition: `input_equals_yes` can never hold here (only a Human state has a response)
-            warning flow.yaml 13:24 impossible-transition: `all_approved` can never hold here (only a ParallelAgents state has several scores)
+            warning flow.yaml 11:24 impossible-transition: `exit_code_non_zero` is never true here (the exit code of an agent that answers is 0; write `on_failure` for one that fails)
+            warning flow.yaml 12:24 impossible-transition: `input_equals_yes` is never true here (only a Human state has a response)
+            warning flow.yaml 13:24 impossible-transition: `all_approved` is never true here (only a ParallelAgents state has several scores)
             warning flow.yaml 14:24 missing-key: `score_above` without `threshold` compares with 0 (write `threshold`)
-            warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not look at it
-            warning flow.yaml 20:24 impossible-transition: `score_above` can never hold here (only agents that answer with a verdict have a score)
+            warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not use it
+            warning flow.yaml 20:24 impossible-transition: `score_above` is never true here (only agents that answer with a verdict have a score)
             warning flow.yaml 21:13 no-effect: `expression` has no effect: a transition without `condition` is always taken (write `condition: custom`)
         "#]],
     );
@@ -356,7 +356,7 @@ fn a_human_has_a_question_a_time_limit_and_a_default() {
         &workflow("  states: [{ name: ASK, kind: Human, timeout: 90 }]\n"),
         expect![[r#"
             error 5:14 missing-key: a state needs `prompt`
-            error 5:47 wrong-type: `timeout` must be a duration, not a number without a unit (for seconds write `90s`)
+            error 5:47 wrong-type: `timeout` must be a duration, not a number without a unit (write `90s` for seconds)
         "#]],
     );
 }
@@ -380,7 +380,7 @@ fn update_blackboard_keeps_json_and_guards_its_keys() {
     check_one(
         &manifest,
         expect![[r#"
-            error 14:9 invalid-name: `update_blackboard` cannot write `input`: it is a name that templates have (choose another key)
+            error 14:9 invalid-name: `update_blackboard` cannot write `input`: it is a reserved name (choose another key)
             error 15:9 invalid-name: `update_blackboard` cannot write `SET`: it is the result of a state (choose another key)
         "#]],
     );
@@ -425,14 +425,14 @@ fn containers_are_checked_and_refused() {
 ",
         ),
         expect![[r#"
-            warning 6:3 no-effect: `storage` has no effect: this version mounts no volumes
-            warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
+            warning 6:3 no-effect: `storage` has no effect: volumes are not mounted
+            warning 8:5 refused: a `ContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
             error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; write `\{{` for literal braces) {maybe: close it with `}}`: "{{input.target}}"}
-            error 12:25 unknown-reference: no shared volume is called `cod` (did you mean `code`?) {fix: "code"}
+            error 12:25 unknown-reference: unknown shared volume `cod` (did you mean `code`?) {fix: "code"}
             error 12:42 unknown-value: `mount_path` must start with `/`
-            warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
+            warning 14:5 refused: a `ParallelContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
             error 15:7 missing-key: state `TEST` needs `completion`
-            error 18:19 duplicate-id: two steps are called `a` [17:19 the first one]
+            error 18:19 duplicate-id: two steps are named `a` [17:19 the first one]
             error 18:41 missing-key: `command` is empty
         "#]],
     );
@@ -461,15 +461,15 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
     check(
         &files[..1],
         expect![[r#"
-            warning 9:20 unknown-reference: no workflow in this folder is called `child` (put its manifest into the folder; a run that can reach this state does not start)
+            warning 9:20 unknown-reference: no workflow in this folder is named `child` (add its manifest to the folder; a run that can reach this state does not start)
         "#]],
     );
     let wrong = parent.replace("mode: blocking", "mode: fire_and_forget");
     check(
         &[("flow.yaml", &wrong), ("child.yaml", child)],
         expect![[r#"
-            warning flow.yaml 10:13 no-effect: `fire_and_forget` has no effect: the state waits, and throws the result away (nothing of a run goes on in the background; the workflow's failure does not fail this state)
-            error flow.yaml 11:7 conflicting-keys: `result_key` cannot be written with `mode: fire_and_forget` (write `mode: blocking` to keep the result)
+            warning flow.yaml 10:13 no-effect: `fire_and_forget` does not run in the background: the state waits, and discards the result (use `mode: blocking` to keep the result; with `fire_and_forget` a failure of the workflow is ignored)
+            error flow.yaml 11:7 conflicting-keys: `result_key` cannot be combined with `mode: fire_and_forget` (write `mode: blocking` to keep the result)
         "#]],
     );
     let circular =
@@ -477,8 +477,8 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
     check(
         &[("flow.yaml", &parent), ("child.yaml", &circular)],
         expect![[r#"
-            error flow.yaml 9:20 reference-cycle: `child` comes back to itself (a judge cannot be judged by itself, nor a workflow wait for itself) [child.yaml 4:61 calls `flow`]
-            warning child.yaml 4:20 missing-key: a Subworkflow state has no `mode` (other tools that read this format need one; without it the state waits, as with `mode: blocking`)
+            error flow.yaml 9:20 reference-cycle: `child` calls itself, directly or through others (remove one of these calls: a judge cannot judge itself, and a workflow cannot wait for itself) [child.yaml 4:61 calls `flow`]
+            warning child.yaml 4:20 missing-key: a Subworkflow state has no `mode` (other tools for this format require it; without it the state waits, as with `mode: blocking`)
         "#]],
     );
 }
@@ -489,13 +489,13 @@ fn unknown_agents_are_a_warning_and_several_of_one_name_an_error() {
     check(
         &[("flow.yaml", &manifest), ("a.yaml", &agent("writer"))],
         expect![[r#"
-            warning flow.yaml 5:46 unknown-reference: no agent in this folder is called `writr` (did you mean `writer`?) [a.yaml 3:19 `writer` is declared here] {fix: "writer"}
+            warning flow.yaml 5:46 unknown-reference: no agent in this folder is named `writr` (did you mean `writer`?) [a.yaml 3:19 `writer` is declared here] {fix: "writer"}
         "#]],
     );
     check(
         &[("flow.yaml", &manifest), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))],
         expect![[r#"
-            error flow.yaml 5:46 duplicate-id: several agents are called `writr` (rename all but one) [a.yaml 3:19 one of them] [b.yaml 3:19 one of them]
+            error flow.yaml 5:46 duplicate-id: several agents are named `writr` (rename all but one) [a.yaml 3:19 one of them] [b.yaml 3:19 one of them]
         "#]],
     );
     let other = workflow("  states: [{ name: A, kind: System, command: echo }]\n");
@@ -522,7 +522,7 @@ fn mistakes_of_a_called_agent_are_reported_in_its_file() {
         &[("flow.yaml", &manifest), ("a.yaml", &broken)],
         expect![[r#"
             error a.yaml 4:68 template-unclosed-block: `{{#if}}` is never closed (end it with `{{/if}}`)
-            warning a.yaml 4:74 unresolved-name: a prompt has no `x`: it is always empty (a field of the input is `input.x`)
+            warning a.yaml 4:74 unresolved-name: a prompt has no `x`, so it is always empty (write `input.x` for a field of the input)
         "#]],
     );
 }
@@ -566,7 +566,7 @@ fn judges_of_a_state_make_rounds() {
         ],
         expect![[r#"
             warning flow.yaml 5:46 no-effect: `max_iterations` has no effect: the state has no `judges`
-            warning flow.yaml 5:65 refused: `pre_execution_validator` cannot be run: this version has no check before an agent (you can check and draw this file, but not run it)
+            warning flow.yaml 5:65 refused: `pre_execution_validator` is not supported yet: nothing is checked before an agent runs (you can check and draw this file, but not run it)
         "#]],
     );
 }

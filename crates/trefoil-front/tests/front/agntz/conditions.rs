@@ -9,19 +9,19 @@ fn a_side_of_a_condition_that_reads_nothing_is_always_the_same() {
     check_one(
         &when("{{plan}} == free || team"),
         expect![[r#"
-            warning 7:32 constant-condition: `team` by itself is always true (each side is a comparison of its own: `{{plan}} == team`)
+            warning 7:32 constant-condition: `team` by itself is always true (write a comparison on each side: `{{plan}} == team`)
         "#]],
     );
     check_one(
         &when("{{n}} > 3 && 5"),
         expect![[r#"
-            warning 7:25 constant-condition: `5` by itself is always true (each side is a comparison of its own: `{{n}} > 5`)
+            warning 7:25 constant-condition: `5` by itself is always true (write a comparison on each side: `{{n}} > 5`)
         "#]],
     );
     check_one(
         &when("{{plan}} == free || ok"),
         expect![[r#"
-            warning 7:32 constant-condition: `ok` by itself is always true (a name is written in braces: `{{ok}}`)
+            warning 7:32 constant-condition: `ok` by itself is always true (write a name in braces: `{{ok}}`)
         "#]],
     );
     check_one(
@@ -61,13 +61,13 @@ fn steps_that_exclude_each_other_read_nothing_of_each_other() {
     check_one(
         &two("{{plan}} != free"),
         expect![[r#"
-            warning 10:20 maybe-undefined: `b` is always null here: its step is skipped whenever this one runs (its step runs only when `{{plan}} == free`, and this one only when `{{plan}} != free`)
+            warning 10:20 maybe-undefined: `b` is always null here: its step is skipped whenever this one runs (its step runs only if `{{plan}} == free`, and this one only if `{{plan}} != free`)
         "#]],
     );
     check_one(
         &two("{{plan}} == team"),
         expect![[r#"
-            warning 10:20 maybe-undefined: `b` is always null here: its step is skipped whenever this one runs (its step runs only when `{{plan}} == free`, and this one only when `{{plan}} == team`)
+            warning 10:20 maybe-undefined: `b` is always null here: its step is skipped whenever this one runs (its step runs only if `{{plan}} == free`, and this one only if `{{plan}} == team`)
         "#]],
     );
     check_one(&two("{{q}} != free"), expect![""]);
@@ -82,7 +82,7 @@ fn one_pass_repeats_nothing() {
         &pipeline(1),
         expect![[r#"
             warning 4:16 no-effect: with `maxIterations: 1` the steps run once, and the run fails if `until` is still false
-            error 5:17 unknown-reference: no manifest in this folder has the id `c` (there is no other manifest in this folder)
+            error 5:17 unknown-reference: no manifest in this folder has the id `c` (this folder has no other manifest)
         "#]],
     );
     silent(&pipeline(2), "no-effect");

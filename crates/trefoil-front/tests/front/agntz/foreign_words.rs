@@ -39,7 +39,7 @@ fn a_key_of_another_system_is_told_its_name_and_not_changed_unasked() {
     check_one(
         by_id,
         expect![[r#"
-            error 4:5 missing-key: a step needs `ref` or `agent` (`ref: ID` calls another manifest, `agent:` holds one)
+            error 4:5 missing-key: a step needs `ref` or `agent` (write `ref: ID` to call another manifest, or `agent:` to define one here)
             warning 4:5 unknown-key: a step has no key `agentId` (did you mean `ref`?) {maybe: "ref"}
         "#]],
     );
@@ -73,7 +73,7 @@ fn a_key_of_another_system_is_told_its_name_and_not_changed_unasked() {
         (
             "$schema: { q: string }",
             expect![[r#"
-                warning 5:1 no-effect: `$schema` has no effect: it names the file with which editors check this one (what an agent takes is `inputSchema`, what it answers `outputSchema`)
+                warning 5:1 no-effect: `$schema` has no effect: only editors use it (declare inputs in `inputSchema` and outputs in `outputSchema`)
             "#]],
         ),
     ] {
@@ -139,25 +139,25 @@ fn a_value_is_not_computed() {
         (
             "{{n}} >= 80",
             expect![[r#"
-                warning 7:14 not-computed: `{{n}} >= 80` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+                warning 7:14 not-computed: `{{n}} >= 80` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
             "#]],
         ),
         (
             "{{ok}} || {{q}}",
             expect![[r#"
-                warning 7:14 not-computed: `{{ok}} || {{q}}` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+                warning 7:14 not-computed: `{{ok}} || {{q}}` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
             "#]],
         ),
         (
             "{{n}} > 3 ? yes : no",
             expect![[r#"
-                warning 7:14 not-computed: `{{n}} > 3 ? yes : no` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+                warning 7:14 not-computed: `{{n}} > 3 ? yes : no` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
             "#]],
         ),
         (
             "{{ok}} == true",
             expect![[r#"
-                warning 7:14 not-computed: `{{ok}} == true` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+                warning 7:14 not-computed: `{{ok}} == true` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
             "#]],
         ),
     ] {
@@ -178,8 +178,8 @@ fn what_another_system_computes_is_text_here() {
     check_one(
         &tool("{{n}} == true"),
         expect![[r#"
-            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
         "#]],
     );
     for filter in ["age >= {{n}}", "{{q}} == {{n}}", "{{q}} && {{n}}", "name == {{q}} && age > 3"] {
@@ -192,7 +192,7 @@ fn numbers_come_from_placeholders() {
     check_one(
         &step("    input: { q: 300 }\n"),
         expect![[r#"
-            error 6:17 wrong-type: `q` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
+            error 6:17 wrong-type: `q` must be text or a template, not a number (put it in quotes for text; to keep its type, use the placeholder of an input with this `default`)
         "#]],
     );
     let number = "id: p\nkind: sequential\nsteps:\n  - ref: c\n    input: { n: \"300\" }\n";
@@ -201,7 +201,7 @@ fn numbers_come_from_placeholders() {
     check(
         &[("p.yaml", number), ("c.yaml", &child)],
         expect![[r#"
-            error p.yaml 5:17 wrong-type: `n` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`)
+            error p.yaml 5:17 wrong-type: `n` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`)
         "#]],
     );
 }
@@ -223,7 +223,7 @@ fn an_agent_with_the_keys_of_another_kind_has_the_wrong_kind() {
     check(
         &[("agent.yaml", "id: a\nkind: sequential\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: Hi.\n")],
         expect![[r#"
-            error 2:7 missing-key: `kind: sequential` needs `steps`, and this has `instruction` (write `kind: llm`, or `steps` instead of `instruction`) [4:1 `kind: llm` has this] {maybe: "llm"}
+            error 2:7 missing-key: `kind: sequential` needs `steps`, but this has `instruction` (write `kind: llm`, or `steps` instead of `instruction`) [4:1 only for `kind: llm`] {maybe: "llm"}
             warning 4:1 no-effect: `instruction` has no effect: it is a key of `kind: llm`
         "#]],
     );

@@ -29,7 +29,7 @@ fn a_long_chain_of_references_ends_in_a_finding() {
     check(
         &borrowed(&chain(5_000)),
         expect![[r#"
-            error a100.yaml 4:5 too-deep: agents call agents more than 100 levels deep here
+            error a100.yaml 4:5 too-deep: agent calls are nested more than 100 levels deep
         "#]],
     );
 }
@@ -66,7 +66,7 @@ fn a_deep_schema_ends_in_a_finding() {
     check_one(
         &agent(&schema),
         expect![[r#"
-            error 6:2041 invalid-schema: the schema is too deep: at most 64 levels
+            error 6:2041 invalid-schema: the schema is nested more than 64 levels deep
         "#]],
     );
 }

@@ -23,7 +23,7 @@ fn an_agent_is_a_mapping_with_id_and_kind() {
 "#,
         expect![[r#"
             error 1:1 missing-key: an agent needs `id`
-            error 1:1 missing-key: an agent needs `kind` (it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
+            error 1:1 missing-key: an agent needs `kind` (available: `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
         "#]],
     );
 }
@@ -47,7 +47,7 @@ kind: lmm
 "#,
         expect![[r#"
             error 1:5 wrong-type: `id` must be text, not a number {fix: "\"5\""}
-            error 2:7 unknown-value: `kind` cannot be `lmm` (did you mean `llm`? it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`) {fix: "llm"}
+            error 2:7 unknown-value: `kind` cannot be `lmm` (did you mean `llm`? available: `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`) {fix: "llm"}
         "#]],
     );
 }
@@ -100,7 +100,7 @@ model:
   temprature: 1
 "#,
         expect![[r#"
-            warning 5:13 unknown-provider: `opneai` is not a provider that is known here (did you mean `openai`?) {fix: "openai"}
+            warning 5:13 unknown-provider: unknown provider `opneai` (did you mean `openai`?) {fix: "openai"}
             error 7:16 out-of-range: `temperature` must be from 0 to 2, not 3: every provider rejects it
             error 8:9 out-of-range: `topP` must be from 0 to 1, not 1.5: every provider rejects it
             error 9:9 wrong-type: `topK` must be a whole number, not 2.5
@@ -129,9 +129,9 @@ model:
   options: { a: 1 }
 "#,
         expect![[r#"
-            error 8:5 unknown-value: `anthropic` is not the provider that `model` selects (options go under `openai`)
-            error 9:26 unknown-key: `apiKey` is set by the host, not by a manifest
-            warning 10:3 deprecated: `options` is an old key and has no effect (use `providerOptions`, keyed by the provider)
+            error 8:5 unknown-value: `anthropic` is not the provider of `model` (write the options under `openai`)
+            error 9:26 unknown-key: `apiKey` can be set only by the host, not by a manifest
+            warning 10:3 deprecated: `options` is an old key and has no effect (use `providerOptions`, with one entry for each provider)
         "#]],
     );
 }
@@ -157,10 +157,10 @@ defaultDataset: { id: d }
             warning 6:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
             warning 7:1 no-effect: `until` has no effect: it is a key of `kind: sequential`
             warning 8:1 no-effect: `output` has no effect: it is a key of `kind: sequential` and `kind: parallel`
-            warning 9:1 no-effect: `stateKey` has no effect: it counts on a step, or on an agent that is written inside a step
+            warning 9:1 no-effect: `stateKey` has no effect: it works only on a step, or on an agent inside a step
             warning 10:1 no-effect: `when` has no effect: it belongs on a step of a pipeline
             warning 11:1 no-effect: `maxSteps` has no effect: an agent without tools makes one model call
-            warning 12:1 no-effect: `defaultDataset` has no effect: batch runs are not part of this version; the agent runs on its own input
+            warning 12:1 no-effect: `defaultDataset` has no effect: batch runs are not supported yet; the agent runs on its own input
         "#]],
     );
 }
@@ -195,8 +195,8 @@ retention: { mode: sometimes, ttlSeconds: 5 }
         expect![[r#"
             error 5:12 out-of-range: `timeoutMs` must be at least 1, not 0
             error 6:14 wrong-type: `tokenBudget` must be a whole number, not 1.5
-            warning 7:1 no-effect: `retention` has no effect: runs keep no sessions and no artifacts here
-            error 7:20 unknown-value: `mode` cannot be `sometimes` (it can be one of `none`, `result`, `session`)
+            warning 7:1 no-effect: `retention` has no effect: sessions and artifacts are not kept
+            error 7:20 unknown-value: `mode` cannot be `sometimes` (available: `none`, `result`, `session`)
             error 7:43 out-of-range: `ttlSeconds` must be at least 60, not 5
         "#]],
     );
@@ -212,7 +212,7 @@ instruction: hi
 reply: { maxPerRun: 1.5 }
 "#,
         expect![[r#"
-            warning 5:1 no-effect: `reply` has no effect: interim replies are not offered to the model
+            warning 5:1 no-effect: `reply` has no effect: interim replies are not supported yet
             error 5:21 wrong-type: `maxPerRun` must be a whole number, not 1.5
         "#]],
     );
@@ -256,9 +256,9 @@ examples:
     output: y
 "#,
         expect![[r#"
-            warning 11:13 schema-mismatch: this example does not fit: `neutral` is not one of `positive` or `negative` (at `/sentiment`) [5:1 the answers must fit this]
-            warning 13:13 schema-mismatch: this example is not JSON [5:1 the answers must fit this]
-            warning 14:12 no-effect: a placeholder in an example is sent as written
+            warning 11:13 schema-mismatch: this example does not match the schema: `neutral` is not one of `positive` or `negative` (at `/sentiment`) [5:1 answers must match this schema]
+            warning 13:13 schema-mismatch: this example is not JSON [5:1 answers must match this schema]
+            warning 14:12 no-effect: placeholders in an example are sent as written
             error 17:13 wrong-type: `output` must not be empty
             error 18:5 wrong-type: an example must be a mapping, not text
             error 19:5 missing-key: an example needs `input`
@@ -310,9 +310,9 @@ settings: { language: en, temperature: 2, timestampGranularities: [words] }
 prompt: no
 "#,
         expect![[r#"
-            warning 2:7 refused: `kind: transcription` is not supported yet: a run that can reach it does not start (transcribe outside and pass the text as input)
+            warning 2:7 refused: `kind: transcription` is not supported yet: a run that can reach it does not start (transcribe before the run, and pass the text as input)
             error 4:40 out-of-range: `temperature` must be from 0 to 1, not 2
-            error 4:68 unknown-value: `timestampGranularities` cannot be `words` (did you mean `word`? it can be one of `word`, `segment`) {fix: "word"}
+            error 4:68 unknown-value: `timestampGranularities` cannot be `words` (did you mean `word`? available: `word`, `segment`) {fix: "word"}
             warning 5:1 no-effect: `prompt` has no effect: it is a key of `kind: llm` and `kind: image`
         "#]],
     );
@@ -328,9 +328,9 @@ prompt: "A cover"
 settings: { n: 11, size: big, aspectRatio: "16:9" }
 "#,
         expect![[r#"
-            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
+            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (create images outside the workflow)
             error 5:16 out-of-range: `n` must be from 1 to 10, not 11
-            error 5:26 unknown-value: `size` cannot be `big`: it is `WIDTHxHEIGHT`
+            error 5:26 unknown-value: `size` cannot be `big`: write `WIDTHxHEIGHT`
         "#]],
     );
 }
@@ -354,17 +354,17 @@ spawnable:
   - kind: weird
 "#,
         expect![[r#"
-            warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write what the skill says into `instruction`)
-            error 5:20 invalid-name: `Bad_Name` cannot be a skill (a skill's name is a lower-case letter, then letters, digits, `-`)
-            warning 6:1 refused: `resources` is not supported yet: a run that can reach it does not start (give the agent what it should know by its input)
-            error 7:19 unknown-value: `mode` cannot be `write` (it can be one of `read`, `read-write`)
-            error 8:3 invalid-name: `9docs` cannot be a resource (a resource's name is a letter, then letters, digits, `_` or `-`)
+            warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write the text of the skill into `instruction`)
+            error 5:20 invalid-name: `Bad_Name` cannot be a skill (start with a lower-case letter, then use letters, digits and `-`)
+            warning 6:1 refused: `resources` is not supported yet: a run that can reach it does not start (pass what the agent should know as input)
+            error 7:19 unknown-value: `mode` cannot be `write` (available: `read`, `read-write`)
+            error 8:3 invalid-name: `9docs` cannot be a resource (start with a letter, then use letters, digits, `_` and `-`)
             error 8:38 wrong-type: `namespace` must be text, not a number {fix: "\"5\""}
-            warning 9:1 refused: `spawnable` is not supported yet: a run that can reach it does not start (make a pipeline that calls the agents as steps)
+            warning 9:1 refused: `spawnable` is not supported yet: a run that can reach it does not start (use a pipeline that calls the agents as steps)
             error 11:14 reference-cycle: `a` cannot spawn itself
             error 13:23 duplicate-id: `a` is the id of its parent [1:5 the parent]
-            error 13:88 unresolved-name: a spawned agent's `instruction` may not hold placeholders
-            error 14:11 unknown-value: `kind` cannot be `weird` (it can be one of `ref`, `inline`)
+            error 13:88 unresolved-name: the `instruction` of a spawned agent cannot contain placeholders
+            error 14:11 unknown-value: `kind` cannot be `weird` (available: `ref`, `inline`)
         "#]],
     );
 }

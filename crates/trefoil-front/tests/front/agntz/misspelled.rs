@@ -20,7 +20,7 @@ fn steps_without_a_name_are_not_offered() {
         manifest,
         expect![[r#"
             error 5:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: kb-search`) {maybe: 5:5 "ref"}
-            error 6:17 unresolved-name: `kbSearch` is not defined here (there is `q`)
+            error 6:17 unresolved-name: `kbSearch` is not defined here (available: `q`)
         "#]],
     );
 }
@@ -50,7 +50,7 @@ fn a_part_of_an_answer_is_named_with_its_step() {
     check_one(
         &pipeline,
         expect![[r#"
-            error 7:21 unresolved-name: `risks` is not defined here (did you mean `scan.risks`? there is `text`, `scan`) {maybe: "scan.risks"}
+            error 7:21 unresolved-name: `risks` is not defined here (did you mean `scan.risks`? available: `text`, `scan`) {maybe: "scan.risks"}
         "#]],
     );
     let offered = changes(&[("p.yaml", &pipeline)]);
@@ -78,14 +78,14 @@ fn an_entry_that_was_copied_has_a_name_of_its_own() {
         "{ subject: \"{{subject}}\", body: \"{{subject}}\" }",
         "{ x: \"{{c}}\" }",
         expect![[r#"
-            info p.yaml 6:44 copied-value: `body` and `subject` both read `{{subject}}`, but there is also a `body` [p.yaml 6:14 `subject` gets it here] {maybe: "\"{{body}}\""}
+            info p.yaml 6:44 copied-value: `body` and `subject` both read `{{subject}}`, but there is also a `body` [p.yaml 6:14 `subject` is set here] {maybe: "\"{{body}}\""}
         "#]],
     );
     look(
         sound,
         "{ risks: \"{{c.risks}}\", dates: \"{{c.risks}}\" }",
         expect![[r#"
-            info p.yaml 7:40 copied-value: `dates` and `risks` both read `{{c.risks}}`, but there is also a `c.dates` [p.yaml 7:11 `risks` gets it here] {maybe: "\"{{c.dates}}\""}
+            info p.yaml 7:40 copied-value: `dates` and `risks` both read `{{c.risks}}`, but there is also a `c.dates` [p.yaml 7:11 `risks` is set here] {maybe: "\"{{c.dates}}\""}
         "#]],
     );
     // In the other order on purpose, as a judge gets two answers both ways round.

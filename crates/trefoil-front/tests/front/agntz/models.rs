@@ -14,28 +14,28 @@ fn a_model_has_one_maker() {
             "anthropic",
             "gpt-5.4",
             expect![[r#"
-                warning 5:13 bad-model: `gpt-5.4` is a model of `openai`, not of `anthropic` (write `provider: openai`, or the name of one of its own models) [6:9 the model] {maybe: "openai"}
+                warning 5:13 bad-model: `gpt-5.4` is a model of `openai`, not of `anthropic` (write `provider: openai`, or choose a model of this provider) [6:9 the model] {maybe: "openai"}
             "#]],
         ),
         (
             "openai",
             "openai/gpt-5.4",
             expect![[r#"
-                warning 6:9 bad-model: `name` is the name alone, without `openai`: the provider goes in `provider` {maybe: "gpt-5.4"}
+                warning 6:9 bad-model: `name` must not contain the provider `openai`: it goes in `provider` {maybe: "gpt-5.4"}
             "#]],
         ),
         (
             "openai",
             "\"gpt 5.4\"",
             expect![[r#"
-                warning 6:9 bad-model: `gpt 5.4` has a blank in it, and no model's name has
+                warning 6:9 bad-model: a model name cannot contain spaces: `gpt 5.4`
             "#]],
         ),
         (
             "openai",
             "\"{{m}}\"",
             expect![[r#"
-                warning 6:9 bad-model: `{{m}}` is no template here: the model is fixed (write the model's name; a run can call another one with `--model`)
+                warning 6:9 bad-model: `{{m}}` is not a model name: templates have no effect in `model` (write the name of a model; use `--model` to choose another one for a run)
             "#]],
         ),
         ("openrouter", "anthropic/claude-sonnet-5", expect![""]),
@@ -44,7 +44,7 @@ fn a_model_has_one_maker() {
             "azure",
             "gpt-5.4",
             expect![[r#"
-                warning 5:13 unknown-provider: this version cannot call `azure` (choose another model when you run it (`--model provider:name`), or in the manifest)
+                warning 5:13 unknown-provider: the provider `azure` is not supported yet (choose another model with `--model PROVIDER:NAME`, or in the manifest)
             "#]],
         ),
     ] {
@@ -62,35 +62,35 @@ fn a_model_is_one_that_answers() {
             "openai",
             "text-embedding-3-small",
             expect![[r#"
-                warning 3:34 bad-model: `text-embedding-3-small` makes embeddings and cannot answer prompts (`kind: llm` takes a model for texts)
+                warning 3:34 bad-model: `text-embedding-3-small` is an embedding model and cannot answer prompts (`kind: llm` needs a text model)
             "#]],
         ),
         (
             "openai",
             "gpt-image-1",
             expect![[r#"
-                warning 3:34 bad-model: `gpt-image-1` is an image model and cannot answer prompts (`kind: llm` takes a model for texts)
+                warning 3:34 bad-model: `gpt-image-1` is an image model and cannot answer prompts (`kind: llm` needs a text model)
             "#]],
         ),
         (
             "openai",
             "gpt-4o-transcribe",
             expect![[r#"
-                warning 3:34 bad-model: `gpt-4o-transcribe` is a speech-to-text model and cannot answer prompts (`kind: llm` takes a model for texts)
+                warning 3:34 bad-model: `gpt-4o-transcribe` is a speech-to-text model and cannot answer prompts (`kind: llm` needs a text model)
             "#]],
         ),
         (
             "openai",
             "whisper-1",
             expect![[r#"
-                warning 3:34 bad-model: `whisper-1` is a speech-to-text model and cannot answer prompts (`kind: llm` takes a model for texts)
+                warning 3:34 bad-model: `whisper-1` is a speech-to-text model and cannot answer prompts (`kind: llm` needs a text model)
             "#]],
         ),
         (
             "openai",
             "your-model-here",
             expect![[r#"
-                warning 3:34 bad-model: `your-model-here` is a placeholder, not a model name (write the model that is to be called)
+                warning 3:34 bad-model: `your-model-here` is a placeholder, not a model name (write the name of the model to call)
             "#]],
         ),
         (
@@ -137,14 +137,14 @@ fn a_model_is_one_that_answers() {
     check_one(
         "id: i\nkind: image\nmodel: { provider: openai, name: gpt-5.4 }\nprompt: A cat.\n",
         expect![[r#"
-            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
+            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (create images outside the workflow)
             warning 3:34 bad-model: `gpt-5.4` is a text model; `kind: image` needs another kind of model
         "#]],
     );
     check_one(
         "id: i\nkind: image\nmodel: { provider: openai, name: gpt-image-1 }\nprompt: A cat.\n",
         expect![[r#"
-            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
+            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (create images outside the workflow)
         "#]],
     );
 }
@@ -155,7 +155,7 @@ fn a_time_is_in_milliseconds() {
     check_one(
         &agent(60),
         expect![[r#"
-            warning 6:12 out-of-range: `timeoutMs` is in milliseconds; hardly any model answers within 60 ms (for 60 seconds write `60000`) {maybe: "60000"}
+            warning 6:12 out-of-range: `timeoutMs` is 60 ms; hardly any model answers in that time (write `60000` for 60 seconds) {maybe: "60000"}
         "#]],
     );
     silent(&agent(2000), "out-of-range");
@@ -166,7 +166,7 @@ fn a_time_is_in_milliseconds() {
     both(
         "",
         expect![[r#"
-            warning p.yaml 3:12 out-of-range: `timeoutMs` is in milliseconds; hardly any model answers within 30 ms (for 30 seconds write `30000`) {maybe: "30000"}
+            warning p.yaml 3:12 out-of-range: `timeoutMs` is 30 ms; hardly any model answers in that time (write `30000` for 30 seconds) {maybe: "30000"}
         "#]],
     );
     both(", when: \"{{env.X}}\"", expect![""]);
@@ -180,7 +180,7 @@ fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
         "id: p\nkind: sequential\nmaxSteps: 8\nsteps: [ { ref: c } ]\n",
         expect![[r#"
             warning 3:1 no-effect: `maxSteps` has no effect: it is a key of `kind: llm`
-            error 4:17 unknown-reference: no manifest in this folder has the id `c` (there is no other manifest in this folder)
+            error 4:17 unknown-reference: no manifest in this folder has the id `c` (this folder has no other manifest)
         "#]],
     );
     check_one(
@@ -194,8 +194,8 @@ fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
             "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nmaxSteps: 8\ntools: [ {{ kind: local, tools: [x] }} ]\n"
         ),
         expect![[r#"
-            warning 5:1 no-effect: `maxSteps` has no effect: this version does not run tools
-            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:1 no-effect: `maxSteps` has no effect: tools are not supported yet
+            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
         "#]],
     );
 }
@@ -207,14 +207,14 @@ fn what_ended_the_line_elsewhere_is_no_part_of_a_name() {
     check_one(
         &model("\"gpt-5.4 \""),
         expect![[r#"
-        warning 6:9 bad-model: `gpt-5.4 ` has a blank in it, and no model's name has {maybe: 6:10 "gpt-5.4"}
-    "#]],
+            warning 6:9 bad-model: a model name cannot contain spaces: `gpt-5.4 ` {maybe: 6:10 "gpt-5.4"}
+        "#]],
     );
     check_one(
         &model("gpt-5.4,"),
         expect![[r#"
-        warning 6:9 bad-model: `gpt-5.4,` has a comma or semicolon at its end, and no model's name has {maybe: "gpt-5.4"}
-    "#]],
+            warning 6:9 bad-model: a model name cannot end with a comma or semicolon: `gpt-5.4,` {maybe: "gpt-5.4"}
+        "#]],
     );
     check_one(&model("gpt-5.4-mini"), expect![""]);
 }

@@ -13,7 +13,7 @@ model: { provider: openai, name: gpt-5.4 }
 instruction: "{{topic}} {{topic}} {{userQuery}}"
 "#,
         expect![[r#"
-            warning 4:17 unresolved-name: `topic` is not declared: it is null unless the input has it (declare it under `inputSchema`; there is `userQuery`)
+            warning 4:17 unresolved-name: `topic` is not declared: it is null unless the input has it (declare it under `inputSchema`; available: `userQuery`)
         "#]],
     );
 }
@@ -31,9 +31,9 @@ prompt: "{{#if tone == plain}}{{topic.x}}{{/if}}"
 inputSchema: { topic: string }
 "#,
         expect![[r#"
-            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
-            error 6:5 unresolved-name: `userQuery` is not defined here (there is `topic`)
-            error 7:16 unresolved-name: `tone` is not defined here (there is `topic`)
+            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
+            error 6:5 unresolved-name: `userQuery` is not defined here (available: `topic`)
+            error 7:16 unresolved-name: `tone` is not defined here (available: `topic`)
             error 7:39 property-of-text: `topic` is text, so `topic.x` is always null
         "#]],
     );
@@ -54,7 +54,7 @@ inputSchema:
   open: { type: object, properties: { a: string }, additionalProperties: true }
 "#,
         expect![[r#"
-            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? it has `name`) {fix: "name"}
+            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? available: `name`) {fix: "name"}
             error 4:79 property-of-text: `tags` is a list, so `tags.first` is always null
             error 4:91 property-of-text: `n` is a number, so `n.x` is always null
         "#]],
@@ -72,9 +72,9 @@ prompt: "{{secrets.KEY}}"
 inputSchema: { env: string }
 "#,
         expect![[r#"
-            error 4:30 unresolved-name: `env` alone names nothing (write `{{env.NAME}}`)
-            error 4:38 property-of-text: `env.A` is text and has no members
-            error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (secrets belong in tool parameters, headers and bodies)
+            error 4:30 unresolved-name: `env` needs a name after it (write `{{env.NAME}}`)
+            error 4:38 property-of-text: `env.A` is text and has no properties
+            error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (remove it: a prompt must not contain secrets)
             warning 6:16 no-effect: the input `env` is hidden by the namespace `env`
         "#]],
     );
@@ -123,13 +123,13 @@ inputSchema: { q: string }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 6:30 unordered-read: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
-            error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
-            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) {maybe: "writing"}
-            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`) {fix: "body"}
-            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here] {fix: "webResearcher"}
+            error agent.yaml 6:30 unordered-read: `web-researcher` reads its own output, which has no value before it has run (a step sees only the steps before it; with `until` it sees the others from the second iteration on)
+            error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second iteration on)
+            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {maybe: "writing"}
+            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? available: `body`) {fix: "body"}
+            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? available: `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here] {fix: "webResearcher"}
             warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
-            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) {fix: "writing"}
+            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {fix: "writing"}
         "#]],
     );
 }
@@ -166,8 +166,8 @@ branches:
 output: { both: "{{a}} {{b}}" }
 "#,
         expect![[r#"
-            error 6:20 unordered-read: `b` is a branch beside this one, so this is always null (branches run at the same time and see the state as it was before; use a sequential pipeline)
-            error 6:26 unordered-read: `a` is the output of this very branch (branches run at the same time and see the state as it was before; use a sequential pipeline)
+            error 6:20 unordered-read: `b` runs in parallel with this branch, so this is always null (branches see the state as it was before them; use a sequential pipeline)
+            error 6:26 unordered-read: `a` reads its own output, which has no value before it has run (branches see the state as it was before them; use a sequential pipeline)
         "#]],
     );
 }
@@ -204,8 +204,8 @@ steps:
     input: { topic: "{{topic}}" }
 "#,
         expect![[r#"
-            warning 5:86 unresolved-name: `topic` is always null: the step gives no `input` (an agent does not see the state of its pipeline: pass it with `input: { topic: "{{topic}}" }`)
-            warning 5:107 unresolved-name: `userQuery` is always null: the step gives no `input` (a step does not pass on what came before it: write `input: { ... }`)
+            warning 5:86 unresolved-name: `topic` is always null: the step has no `input` (an agent does not see the state of its pipeline: pass it with `input: { topic: "{{topic}}" }`)
+            warning 5:107 unresolved-name: `userQuery` is always null: the step has no `input` (add `input: { ... }` to the step: earlier results are not passed on by themselves)
             warning 6:96 unresolved-name: `tone` is always null: the step's `input` does not have it (an agent does not see the state of its pipeline: pass it with `input: { tone: "{{tone}}" }`)
         "#]],
     );
@@ -246,8 +246,8 @@ output: { o: "{{bC}}" }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`) {fix: "draft"}
-            error agent.yaml 13:23 unknown-property: `writing` has no `zz` (it has `o`, `bC`) [write.yaml 7:11 what it has is declared here]
+            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? available: `draft`) {fix: "draft"}
+            error agent.yaml 13:23 unknown-property: `writing` has no `zz` (available: `o`, `bC`) [write.yaml 7:11 its properties are declared here]
         "#]],
     );
 }
@@ -284,10 +284,10 @@ prompt: x
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 6:15 shadowed-name: the output would hide the input `topic` (give the step another `stateKey`) [agent.yaml 3:16 the input]
-            warning agent.yaml 8:5 state-key: this step overwrites `w` (give the step another `stateKey`) [agent.yaml 7:5 written here too]
-            warning agent.yaml 10:15 state-key: no template can name `env` (give the step another `stateKey`)
-            warning agent.yaml 12:15 state-key: no template can name `my key` (give the step another `stateKey`)
+            error agent.yaml 6:15 shadowed-name: the output would hide the input `topic` (write another `stateKey` for the step) [agent.yaml 3:16 the input]
+            warning agent.yaml 8:5 state-key: this step overwrites `w` (write another `stateKey` for the step) [agent.yaml 7:5 written here too]
+            warning agent.yaml 10:15 state-key: no template can name `env` (write another `stateKey` for the step)
+            warning agent.yaml 12:15 state-key: no template can name `my key` (write another `stateKey` for the step)
         "#]],
     );
 }
@@ -319,8 +319,8 @@ prompt: x
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 5:5 write-conflict: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
-            error agent.yaml 7:15 shadowed-name: the output would hide the input `userQuery` (give the step another `stateKey`)
+            error agent.yaml 5:5 write-conflict: two branches write `w` (write another `stateKey` for the step) [agent.yaml 4:5 written here too]
+            error agent.yaml 7:15 shadowed-name: the output would hide the input `userQuery` (write another `stateKey` for the step)
         "#]],
     );
 }
@@ -344,10 +344,10 @@ steps:
     input: { x: "{{secrets.C}}" }
 "#,
         expect![[r#"
-            warning 8:66 missing-tool: no implementation for the local tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong in tool parameters, headers and bodies)
-            warning 12:41 refused: `secrets.B` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
-            error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong in tool parameters, headers and bodies)
+            warning 8:66 missing-tool: no implementation for the local tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (remove it: a prompt must not contain secrets)
+            warning 12:41 refused: `secrets.B` is not supported yet: a run that reaches it does not start (put the value in an environment variable, and read it as `env.NAME`)
+            error 14:20 secret-in-prompt: the secret `C` would be sent to the model (remove it: a prompt must not contain secrets)
         "#]],
     );
 }
@@ -370,13 +370,13 @@ steps:
 "#,
         expect![[r#"
             error 10:21 template-empty: empty placeholder (a literal `{{` cannot be escaped here; pass such text in as a value)
-            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
+            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
             error 10:36 template-unknown-block: unknown block `{{#each}}` (loops are not supported; `{{path}}` prints a list as JSON)
-            error 10:72 unresolved-name: `tone` is not defined here (there is `topic`)
+            error 10:72 unresolved-name: `tone` is not defined here (available: `topic`)
             error 10:79 template-unclosed: `{{` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value)
-            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
+            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
             error 11:34 template-bad-path: the path `a b` contains a space (a literal `{{` cannot be escaped here; pass such text in as a value)
-            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
+            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
             error 12:21 condition-bad-operator: there is no operator `===` (write `==`) {fix: "=="}
         "#]],
     );
@@ -399,7 +399,7 @@ output:
   deep: { region: "in {{ env.REGION }}{{#if env.TEST}} (test){{/if}}" }
 "#,
         expect![[r#"
-            warning 12:26 masked-output: the result shows `***` instead of `env.REGION` (what comes from the environment shows in no result, trace or log)
+            warning 12:26 masked-output: the result shows `***` instead of `env.REGION` (values from the environment are hidden in results, traces and logs)
         "#]],
     );
 }

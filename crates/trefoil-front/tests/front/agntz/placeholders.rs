@@ -9,9 +9,9 @@ fn a_name_in_other_brackets_is_no_placeholder() {
     says(
         "instruction: \"About {topic}, ${topic} and {% if topic %}.\"\n",
         expect![[r#"
-            warning 5:21 not-a-placeholder: `{topic}` is text, and `topic` is not read: a placeholder has two braces on both sides {maybe: "{{topic}}"}
-            warning 5:30 not-a-placeholder: `${topic}` is text, and `topic` is not read: a placeholder has two braces on both sides {maybe: "{{topic}}"}
-            warning 5:43 not-a-placeholder: `{% if topic %}` is text, and `topic` is not read (the only block is `{{#if path}}...{{/if}}`, with two braces)
+            warning 5:21 not-a-placeholder: `{topic}` is text, so `topic` is not read: a placeholder has two braces on both sides {maybe: "{{topic}}"}
+            warning 5:30 not-a-placeholder: `${topic}` is text, so `topic` is not read: a placeholder has two braces on both sides {maybe: "{{topic}}"}
+            warning 5:43 not-a-placeholder: `{% if topic %}` is text, so `topic` is not read (the only block is `{{#if path}}...{{/if}}`, with two braces)
         "#]],
     );
     says(
@@ -31,25 +31,25 @@ fn a_whole_value_in_the_signs_of_another_language_is_text() {
         (
             "$body",
             expect![[r#"
-                warning 6:17 not-a-placeholder: `$body` is text here, and its value is not read {maybe: "\"{{body}}\""}
+                warning 6:17 not-a-placeholder: `$body` is text here, so its value is not read {maybe: "\"{{body}}\""}
             "#]],
         ),
         (
             "%body%",
             expect![[r#"
-                warning 6:17 not-a-placeholder: `%body%` is text here, and its value is not read {maybe: "\"{{body}}\""}
+                warning 6:17 not-a-placeholder: `%body%` is text here, so its value is not read {maybe: "\"{{body}}\""}
             "#]],
         ),
         (
             "｛｛body｝｝",
             expect![[r#"
-                warning 6:17 not-a-placeholder: `｛｛body｝｝` is text here, and its value is not read {maybe: "\"{{body}}\""}
+                warning 6:17 not-a-placeholder: `｛｛body｝｝` is text here, so its value is not read {maybe: "\"{{body}}\""}
             "#]],
         ),
         (
             "｛body｝",
             expect![[r#"
-                warning 6:17 not-a-placeholder: `｛body｝` is text here, and its value is not read {maybe: "\"{{body}}\""}
+                warning 6:17 not-a-placeholder: `｛body｝` is text here, so its value is not read {maybe: "\"{{body}}\""}
             "#]],
         ),
     ] {
@@ -61,8 +61,8 @@ fn a_whole_value_in_the_signs_of_another_language_is_text() {
     check_one(
         "id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n",
         expect![[r#"
-            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 4:86 not-a-placeholder: `$message` is text here, and its value is not read {maybe: "\"{{message}}\""}
+            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 4:86 not-a-placeholder: `$message` is text here, so its value is not read {maybe: "\"{{message}}\""}
         "#]],
     );
 }
@@ -77,14 +77,14 @@ fn a_sign_before_a_whole_placeholder_is_of_another_system_unless_it_is_a_currenc
     check(
         &[("agent.yaml", &pipeline("\"${{topic}}\""))],
         expect![[r#"
-            warning 6:18 not-a-placeholder: the `$` is no part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
+            warning 6:18 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
         "#]],
     );
     check(&[("agent.yaml", &pipeline("\"${{unitPrice}}\""))], expect![""]);
     check(
         &[("agent.yaml", &pipeline("topic"))],
         expect![[r#"
-            warning 6:17 not-a-placeholder: `topic` is text here, and its value is not read {maybe: "\"{{topic}}\""}
+            warning 6:17 not-a-placeholder: `topic` is text here, so its value is not read {maybe: "\"{{topic}}\""}
         "#]],
     );
     check(&[("agent.yaml", &pipeline("some topic"))], expect![""]);
@@ -95,7 +95,7 @@ fn a_comparison_stands_in_its_tag() {
     says(
         "instruction: \"{{#if kind}} == 'a'}}x{{/if}}\"\nprompt: \"{{#if topic}}= x{{/if}}\"\n",
         expect![[r#"
-            warning 5:28 not-a-placeholder: `==` after the tag is text, and compares nothing (put the comparison into the tag: `{{#if path == literal}}`)
+            warning 5:28 not-a-placeholder: `==` after the tag is text, so nothing is compared (put the comparison in the tag: `{{#if path == literal}}`)
         "#]],
     );
 }
@@ -120,50 +120,50 @@ fn requests_are_looked_at_like_other_texts_but_for_their_address() {
         (
             "$TOKEN",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:30 not-a-placeholder: `$TOKEN` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:30 not-a-placeholder: `$TOKEN` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "Bearer ${TOKEN}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:37 not-a-placeholder: `${TOKEN}` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:37 not-a-placeholder: `${TOKEN}` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "%TOKEN%",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:30 not-a-placeholder: `%TOKEN%` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:30 not-a-placeholder: `%TOKEN%` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "${env.TOKEN}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:30 not-a-placeholder: `${env.TOKEN}` is text, and `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:30 not-a-placeholder: `${env.TOKEN}` is text, so `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "{env.TOKEN}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:30 not-a-placeholder: `{env.TOKEN}` is text, and `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:30 not-a-placeholder: `{env.TOKEN}` is text, so `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "env.TOKEN",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:29 not-a-placeholder: `env.TOKEN` is text here, and its value is not read {maybe: "\"{{env.TOKEN}}\""}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:29 not-a-placeholder: `env.TOKEN` is text here, so its value is not read {maybe: "\"{{env.TOKEN}}\""}
             "#]],
         ),
         (
             "Bearer ${{ env.TOKEN }}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:37 not-a-placeholder: the `$` is no part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:37 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
             "#]],
         ),
     ] {
@@ -173,29 +173,29 @@ fn requests_are_looked_at_like_other_texts_but_for_their_address() {
         (
             "{query}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:15 not-a-placeholder: `{query}` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:15 not-a-placeholder: `{query}` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "${query}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:15 not-a-placeholder: `${query}` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:15 not-a-placeholder: `${query}` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "[[query]]",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:15 not-a-placeholder: `[[query]]` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:15 not-a-placeholder: `[[query]]` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "query}}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 10:15 not-a-placeholder: `query}}` is text, and `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
+                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 10:15 not-a-placeholder: `query}}` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
     ] {
@@ -220,36 +220,36 @@ fn tools_of_an_agent_have_placeholders_as_everything_else_has() {
         (
             "    params: { k: \"{env.KEY}\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-                warning 10:19 not-a-placeholder: `{env.KEY}` is text, and `env.KEY` is not read: a placeholder has two braces on both sides {maybe: "{{env.KEY}}"}
+                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+                warning 10:19 not-a-placeholder: `{env.KEY}` is text, so `env.KEY` is not read: a placeholder has two braces on both sides {maybe: "{{env.KEY}}"}
             "#]],
         ),
         (
             "    headers: { Authorization: \"Bearer ${TOKEN}\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-                warning 10:39 not-a-placeholder: `${TOKEN}` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
+                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+                warning 10:39 not-a-placeholder: `${TOKEN}` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "    headers: { Authorization: \"$TOKEN\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-                warning 10:32 not-a-placeholder: `$TOKEN` is text, and the environment is not read {maybe: "{{env.TOKEN}}"}
+                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+                warning 10:32 not-a-placeholder: `$TOKEN` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "    method: POST\n    body: { user: \"{userId}\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-                warning 11:20 not-a-placeholder: `{userId}` is text, and `userId` is not read: a placeholder has two braces on both sides {maybe: "{{userId}}"}
+                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+                warning 11:20 not-a-placeholder: `{userId}` is text, so `userId` is not read: a placeholder has two braces on both sides {maybe: "{{userId}}"}
             "#]],
         ),
         (
             "    method: POST\n    body: { user: userId }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-                warning 11:19 not-a-placeholder: `userId` is text here, and its value is not read {maybe: "\"{{userId}}\""}
+                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+                warning 11:19 not-a-placeholder: `userId` is text here, so its value is not read {maybe: "\"{{userId}}\""}
             "#]],
         ),
     ] {
@@ -270,14 +270,14 @@ fn an_output_is_no_schema() {
     look(
         "{ summary: string, score: number, all: \"{{sum}}\" }",
         expect![[r#"
-            warning p.yaml 5:20 not-a-placeholder: `string` is text here, and no type: this is the result {maybe: "\"{{sum.summary}}\""}
-            warning p.yaml 5:35 not-a-placeholder: `number` is text here, and no type: this is the result (`output` is no schema: each entry is a template, such as `"{{step.property}}"`)
+            warning p.yaml 5:20 not-a-placeholder: `string` is text here, not a type: the result is this word {maybe: "\"{{sum.summary}}\""}
+            warning p.yaml 5:35 not-a-placeholder: `number` is text here, not a type: the result is this word (write a template for each entry of `output`, such as `"{{step.property}}"`)
         "#]],
     );
     look(
         "{ summary: { type: string } }",
         expect![[r#"
-            warning p.yaml 5:28 not-a-placeholder: `string` is text here, and no type: this is the result (`output` is no schema: each entry is a template, such as `"{{step.property}}"`)
+            warning p.yaml 5:28 not-a-placeholder: `string` is text here, not a type: the result is this word (write a template for each entry of `output`, such as `"{{step.property}}"`)
         "#]],
     );
     look("{ summary: \"{{sum.summary}}\", kind: string, note: \"string\" }", expect![""]);
@@ -296,8 +296,8 @@ fn a_word_that_is_a_name_too_is_a_text() {
     check_one(
         &pipeline("string", "{{language}} == other"),
         expect![[r#"
-            error 4:17 unknown-reference: no manifest in this folder has the id `c` (there is no other manifest in this folder)
-            info 4:43 not-a-placeholder: `other` is a text here, and the value of `other` is not read (to compare `language` with it write `{{other}}`, to compare with the text put it in quotes)
+            error 4:17 unknown-reference: no manifest in this folder has the id `c` (this folder has no other manifest)
+            info 4:43 not-a-placeholder: `other` is text here, so the value of `other` is not read (to compare `language` with the value, write `{{other}}`; to compare with the text, put it in quotes)
         "#]],
     );
     for when in ["{{language}} == 'other'", "{{language}} == en", "{{language}} == {{other}}"] {
@@ -321,7 +321,7 @@ fn small_slips_are_told() {
     check_one(
         &agent("{ type: string, enum: [outage, Outage] }", "{{subject}}"),
         expect![[r#"
-            info 4:56 invalid-schema: `outage` and `Outage` are two choices that differ in capitals alone [4:48 the other one]
+            info 4:56 invalid-schema: `outage` and `Outage` differ only in case [4:48 the other one]
         "#]],
     );
 }

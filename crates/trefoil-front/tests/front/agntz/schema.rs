@@ -24,19 +24,19 @@ inputSchema:
   l: { $ref: "http://x.example/s.json", type: string }
 "#,
         expect![[r#"
-            error 6:6 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
-            error 7:31 invalid-schema: the default does not fit its own schema: the text `5` is not of type `number`
-            error 8:32 invalid-schema: this choice is not of the type [8:14 the type]
-            error 8:45 invalid-schema: the default does not fit its own schema: `b` is not one of `a` or 5
-            error 9:3 invalid-schema: `f` needs `type` (it can be one of string, number, integer, boolean, object, array, null)
-            error 10:6 invalid-schema: `g` must be a type or a definition, not a number (for example `g: string`; types are string, number, integer, boolean, object, array, null)
-            error 11:32 invalid-schema: `required` must be a list of names, not a boolean (drop it: a property without `default` is required, and null when it is missing)
+            error 6:6 invalid-schema: unknown type `strng` (did you mean `string`? available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
+            error 7:31 invalid-schema: the default does not match its own schema: the text `5` is not of type `number`
+            error 8:32 invalid-schema: this choice does not match the type [8:14 the type]
+            error 8:45 invalid-schema: the default does not match its own schema: `b` is not one of `a` or 5
+            error 9:3 invalid-schema: `f` needs `type` (available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+            error 10:6 invalid-schema: `g` must be a type or a definition, not a number (for example `g: string`; types are `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+            error 11:32 invalid-schema: `required` must be a list of names, not a boolean (remove it: a property without `default` is required, and null if missing)
             error 12:31 invalid-schema: `(` is not a valid regular expression
             warning 12:36 unknown-key: a property has no key `nullable` (every property is optional; a missing one is null, or its `default`)
             warning 12:52 unknown-key: a property has no key `minLenght` (did you mean `minLength`?) {fix: "minLength"}
-            error 14:39 invalid-schema: `int` is not a type (did you mean `integer`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "integer"}
-            error 14:73 invalid-schema: the default does not fit its own schema: 5 is not of type `boolean`
-            error 15:14 invalid-schema: `http://x.example/s.json` leads outside of the schema (only local references work, for example `#/$defs/name`)
+            error 14:39 invalid-schema: unknown type `int` (did you mean `integer`? available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "integer"}
+            error 14:73 invalid-schema: the default does not match its own schema: 5 is not of type `boolean`
+            error 15:14 invalid-schema: `http://x.example/s.json` points outside the schema (use a local reference, for example `#/$defs/name`)
         "#]],
     );
 }
@@ -64,16 +64,16 @@ inputSchema:
   required: [a, bb]
 "##,
         expect![[r#"
-            error 8:16 invalid-schema: `strin` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
+            error 8:16 invalid-schema: unknown type `strin` (did you mean `string`? available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
             error 9:33 wrong-type: `minimum` must be a number, not text
             error 9:47 wrong-type: `minLength` must be a whole number from 0, not a number
-            error 10:16 invalid-schema: `#/$defs/nope` leads nowhere
-            error 11:16 invalid-schema: `other.json` leads outside of the schema (only local references work, for example `#/$defs/name`)
-            error 12:16 invalid-schema: `enum` has no value, so nothing fits
+            error 10:16 invalid-schema: `#/$defs/nope` points to nothing
+            error 11:16 invalid-schema: `other.json` points outside the schema (use a local reference, for example `#/$defs/name`)
+            error 12:16 invalid-schema: `enum` is empty, so no value is valid
             error 13:17 wrong-type: `anyOf` must be a list of at least one schema, not a list
             warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?) {fix: "minimum"}
-            error 15:20 invalid-schema: `required` must be a list of names, not a boolean (it goes beside `properties` and lists the names that must be there)
-            error 16:17 invalid-schema: a type is text (write `"null"` in quotes)
+            error 15:20 invalid-schema: `required` must be a list of names, not a boolean (write it next to `properties`, with the names of the required ones)
+            error 16:17 invalid-schema: a type must be text (write `"null"` in quotes)
             error 17:8 wrong-type: a schema must be a mapping, not a list
         "#]],
     );
@@ -108,8 +108,8 @@ outputSchema:
   items: string
 "#,
         expect![[r#"
-            warning 6:3 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
-            warning 8:3 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
+            warning 6:3 invalid-schema: this declares a property named `type`, because `properties` is missing next to it (to use JSON Schema, write `type: object` and `properties:`)
+            warning 8:3 invalid-schema: this declares a property named `type`, because `properties` is missing next to it (to use JSON Schema, write `type: object` and `properties:`)
         "#]],
     );
 }
@@ -158,8 +158,8 @@ instruction: "{{a}} {{b}}"
 inputSchema: { a: strng }
 "#,
         expect![[r#"
-            warning 4:23 unresolved-name: `b` is not declared: it is null unless the input has it (did you mean `a`? there is `a`) {maybe: "a"}
-            error 5:19 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
+            warning 4:23 unresolved-name: `b` is not declared: it is null unless the input has it (did you mean `a`? available: `a`) {maybe: "a"}
+            error 5:19 invalid-schema: unknown type `strng` (did you mean `string`? available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
         "#]],
     );
 }
@@ -184,12 +184,12 @@ outputSchema:
   required: [n, n]
 "#,
         expect![[r#"
-            error 6:35 invalid-schema: nothing fits: `min` 9 is above `max` 1 [6:27 `min`]
-            error 7:47 invalid-schema: nothing fits: `minLength` 5 is above `maxLength` 2 [7:33 `minLength`]
-            error 8:69 invalid-schema: nothing fits: `minItems` 4 is above `maxItems` 2 [8:56 `minItems`]
-            error 10:52 invalid-schema: nothing fits: `exclusiveMinimum` 2 is no less than `maximum` 2 [10:40 `exclusiveMinimum`]
-            error 14:46 invalid-schema: nothing fits: `minimum` 9 is above `maximum` 1 [14:34 `minimum`]
-            error 15:17 invalid-schema: `n` is in it twice [15:14 here already]
+            error 6:35 invalid-schema: no value is valid: `min` 9 is above `max` 1 [6:27 `min`]
+            error 7:47 invalid-schema: no value is valid: `minLength` 5 is above `maxLength` 2 [7:33 `minLength`]
+            error 8:69 invalid-schema: no value is valid: `minItems` 4 is above `maxItems` 2 [8:56 `minItems`]
+            error 10:52 invalid-schema: no value is valid: `exclusiveMinimum` 2 is no less than `maximum` 2 [10:40 `exclusiveMinimum`]
+            error 14:46 invalid-schema: no value is valid: `minimum` 9 is above `maximum` 1 [14:34 `minimum`]
+            error 15:17 invalid-schema: `n` is listed twice [15:14 the first one]
         "#]],
     );
     let closed = [(
@@ -208,7 +208,7 @@ outputSchema:
     check(
         &closed,
         expect![[r#"
-            error 8:14 invalid-schema: `m` is required and not among `properties`, which are all there may be: nothing fits (did you mean `n`?) [9:3 no others] {maybe: "n"}
+            error 8:14 invalid-schema: `m` is required but not in `properties`, and no others are allowed, so no value is valid (did you mean `n`?) [9:3 no others] {maybe: "n"}
         "#]],
     );
 }
@@ -221,25 +221,25 @@ fn schemas_say_what_has_no_meaning() {
     check_one(
         &input("{ type: array, properties: { a: string } }"),
         expect![[r#"
-            warning 5:21 invalid-schema: `properties` says nothing about `type: array`: it is for `type: object` (what a list holds is under `items`: `items: { type: object, properties: ... }`) [5:14 the type]
+            warning 5:21 invalid-schema: `properties` has no effect with `type: array`: it is for `type: object` (describe what a list contains under `items`: `items: { type: object, properties: ... }`) [5:14 the type]
         "#]],
     );
     check_one(
         &input("{ type: string, items: string }"),
         expect![[r#"
-            warning 5:22 invalid-schema: `items` says nothing about `type: string`: it is for `type: array` (write `type: array`, or remove `items`) [5:14 the type]
+            warning 5:22 invalid-schema: `items` has no effect with `type: string`: it is for `type: array` (write `type: array`, or remove `items`) [5:14 the type]
         "#]],
     );
     check_one(
         &input("{ type: string, enum: [a, b, b] }"),
         expect![[r#"
-            warning 5:35 invalid-schema: `b` is in it twice [5:32 here already]
+            warning 5:35 invalid-schema: `b` is listed twice [5:32 the first one]
         "#]],
     );
     check_one(
         &input("\n    type: string\n    default:"),
         expect![[r#"
-            warning 7:5 no-effect: `default` has no value, and so no effect
+            warning 7:5 no-effect: `default` has no value, so it has no effect
         "#]],
     );
     check_one(&input("{ type: string, default: null }"), expect![""]);
@@ -258,31 +258,31 @@ fn a_limit_is_for_one_type() {
         (
             "{ type: array, min: 1 }",
             expect![[r#"
-                warning 5:21 invalid-schema: `min` says nothing about `type: array`: it is for `type: number` and `type: integer` (write `minItems`) [5:14 the type] {maybe: "minItems"}
+                warning 5:21 invalid-schema: `min` has no effect with `type: array`: it is for `type: number` and `type: integer` (write `minItems`) [5:14 the type] {maybe: "minItems"}
             "#]],
         ),
         (
             "{ type: string, max: 100 }",
             expect![[r#"
-                warning 5:22 invalid-schema: `max` says nothing about `type: string`: it is for `type: number` and `type: integer` (write `maxLength`) [5:14 the type] {maybe: "maxLength"}
+                warning 5:22 invalid-schema: `max` has no effect with `type: string`: it is for `type: number` and `type: integer` (write `maxLength`) [5:14 the type] {maybe: "maxLength"}
             "#]],
         ),
         (
             "{ type: integer, minLength: 2 }",
             expect![[r#"
-                warning 5:23 invalid-schema: `minLength` says nothing about `type: integer`: it is for `type: string` (write `minimum`) [5:14 the type] {maybe: "minimum"}
+                warning 5:23 invalid-schema: `minLength` has no effect with `type: integer`: it is for `type: string` (write `minimum`) [5:14 the type] {maybe: "minimum"}
             "#]],
         ),
         (
             "{ type: boolean, min: 0 }",
             expect![[r#"
-                warning 5:23 invalid-schema: `min` says nothing about `type: boolean`: it is for `type: number` and `type: integer` (remove `min`) [5:14 the type]
+                warning 5:23 invalid-schema: `min` has no effect with `type: boolean`: it is for `type: number` and `type: integer` (remove `min`) [5:14 the type]
             "#]],
         ),
         (
             "{ type: array, items: { type: object, properties: { a: string } }, required: [a] }",
             expect![[r#"
-                warning 5:73 invalid-schema: `required` says nothing about `type: array`: it is for `type: object` (what the objects in a list must have goes under `items`) [5:14 the type]
+                warning 5:73 invalid-schema: `required` has no effect with `type: array`: it is for `type: object` (describe the objects in a list under `items`) [5:14 the type]
             "#]],
         ),
     ] {
@@ -317,13 +317,13 @@ fn a_default_has_to_fit_where_it_is_passed() {
     check_one(
         &two(&words("de, en, fr", ", default: fr"), &words("de, en", "")),
         expect![[r#"
-            warning 6:20 wrong-default: `l` of `b` does not take the default of `l`: `fr` is not one of `de`, `en` or null
+            warning 6:20 wrong-default: `l` of `b` does not accept the default of `l`: `fr` is not one of `de`, `en` or null
         "#]],
     );
     check_one(
         &two("{ type: number, default: 2.5 }", "integer"),
         expect![[r#"
-            warning 6:20 wrong-default: `l` of `b` does not take the default of `l`: 2.5 is not of types `null`, `integer`
+            warning 6:20 wrong-default: `l` of `b` does not accept the default of `l`: 2.5 is not of types `null`, `integer`
         "#]],
     );
     check_one(&two(&words("de, en, fr", ", default: de"), &words("de, en", "")), expect![""]);
@@ -338,7 +338,7 @@ fn an_example_says_where_it_is_no_json() {
     check_one(
         &agent,
         expect![[r#"
-            warning 8:24 schema-mismatch: this example is not JSON: trailing comma [5:1 the answers must fit this]
+            warning 8:24 schema-mismatch: this example is not JSON: trailing comma [5:1 answers must match this schema]
         "#]],
     );
 }
@@ -353,13 +353,13 @@ fn an_example_says_what_does_not_fit() {
     check_one(
         &agent("{\"priority\": \"9\"}"),
         expect![[r#"
-            warning 8:13 schema-mismatch: this example does not fit: the text `9` is not of type `integer` (at `/priority`) [5:1 the answers must fit this]
+            warning 8:13 schema-mismatch: this example does not match the schema: the text `9` is not of type `integer` (at `/priority`) [5:1 answers must match this schema]
         "#]],
     );
     check_one(
         &agent("{\"prioriti\": 9}"),
         expect![[r#"
-            warning 8:13 schema-mismatch: this example does not fit: Additional properties are not allowed ('prioriti' was unexpected) (did you mean `priority` by `prioriti`?) [5:1 the answers must fit this]
+            warning 8:13 schema-mismatch: this example does not match the schema: Additional properties are not allowed ('prioriti' was unexpected) (did you mean `priority` instead of `prioriti`?) [5:1 answers must match this schema]
         "#]],
     );
 }
@@ -374,7 +374,7 @@ fn one_input_has_one_answer() {
     check_one(
         &agent("input: x, output: b"),
         expect![[r#"
-            warning 7:14 schema-mismatch: this example answers the same input otherwise (keep the one that is right) [6:14 the same input]
+            warning 7:14 schema-mismatch: this example has another answer for the same input (keep the correct one) [6:14 the same input]
         "#]],
     );
     silent(&agent("input: x, output: a"), "schema-mismatch");
@@ -412,13 +412,13 @@ fn a_json_schema_that_is_nearly_one() {
     found(
         "{ type: string, properties: { type: array } }",
         expect![[r#"
-        warning 5:17 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
-    "#]],
+            warning 5:17 invalid-schema: this declares a property named `type`, because `properties` is missing next to it (to use JSON Schema, write `type: object` and `properties:`)
+        "#]],
     );
     found(
         "{ type: string, properties: string }",
         expect![[r#"
-        warning 5:17 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
-    "#]],
+            warning 5:17 invalid-schema: this declares a property named `type`, because `properties` is missing next to it (to use JSON Schema, write `type: object` and `properties:`)
+        "#]],
     );
 }

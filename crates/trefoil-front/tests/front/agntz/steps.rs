@@ -17,8 +17,8 @@ steps:
   - just text
 "#,
         expect![[r#"
-            error 4:5 missing-key: a step needs `ref` or `agent` (`ref: ID` calls another manifest, `agent:` holds one)
-            error 6:5 ambiguous-step: a step has `ref` or `agent`, not both (put `- ` before what is a step of its own) [5:5 `ref` is here]
+            error 4:5 missing-key: a step needs `ref` or `agent` (write `ref: ID` to call another manifest, or `agent:` to define one here)
+            error 6:5 ambiguous-step: a step cannot have both `ref` and `agent` (add `- ` to make it a step of its own) [5:5 `ref` is here]
             error 7:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: writer`) {maybe: 7:5 "ref"}
             error 8:5 wrong-type: a step must be a mapping, not text
         "#]],
@@ -48,10 +48,10 @@ steps:
 until: "{{x}}"
 "#,
         expect![[r#"
-            error 2:7 missing-key: `kind: parallel` needs `branches`, and this has `steps` (write `kind: sequential`, or `branches` instead of `steps`) [3:1 `kind: sequential` has this] {maybe: "sequential"}
+            error 2:7 missing-key: `kind: parallel` needs `branches`, but this has `steps` (write `kind: sequential`, or `branches` instead of `steps`) [3:1 only for `kind: sequential`] {maybe: "sequential"}
             warning 3:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
-            error 4:10 unknown-reference: no manifest in this folder has the id `x` (there is no other manifest in this folder)
-            error 5:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`) {maybe: add `maxIterations: 10`: 5:1 "maxIterations: 10\n"}
+            error 4:10 unknown-reference: no manifest in this folder has the id `x` (this folder has no other manifest)
+            error 5:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; limit them, for example with `maxIterations: 5`) {maybe: add `maxIterations: 10`: 5:1 "maxIterations: 10\n"}
         "#]],
     );
 }
@@ -71,8 +71,8 @@ steps:
     foo: 1
 "#,
         expect![[r#"
-            warning 4:98 no-effect: `when` has no effect: it belongs on the step, beside `agent`
-            error 5:12 wrong-type: `input` must be a mapping, not text (name what the child gets, for example `input: { text: "{{draft}}" }`)
+            warning 4:98 no-effect: `when` has no effect: it belongs on the step, next to `agent`
+            error 5:12 wrong-type: `input` must be a mapping, not text (list the inputs, for example `input: { text: "{{draft}}" }`)
             error 6:11 wrong-type: `when` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
             error 7:15 wrong-type: `stateKey` must not be empty
             warning 8:5 no-effect: `until` has no effect: a loop is declared on the pipeline, not on a step
@@ -96,7 +96,7 @@ output:
   m: { deep: "{{a}}" }
 "#,
         expect![[r#"
-            error 6:6 wrong-type: `n` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
+            error 6:6 wrong-type: `n` must be text or a template, not a number (put it in quotes for text; to keep its type, use the placeholder of an input with this `default`)
             error 7:6 wrong-type: `l` must be text or a template, not a list
             error 8:6 wrong-type: `z` must be text or a template, not null
         "#]],
@@ -113,7 +113,7 @@ steps:
 output: "{{a}}"
 "#,
         expect![[r#"
-            error 5:9 wrong-type: `output` must be a mapping, not text (name what the pipeline returns, for example `output: { article: "{{writer}}" }`)
+            error 5:9 wrong-type: `output` must be a mapping, not text (list what the pipeline returns, for example `output: { article: "{{writer}}" }`)
         "#]],
     );
 }
@@ -128,7 +128,7 @@ steps:
   - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
 "#,
         expect![[r#"
-            error 3:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`) {maybe: add `maxIterations: 10`: 3:1 "maxIterations: 10\n"}
+            error 3:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; limit them, for example with `maxIterations: 5`) {maybe: add `maxIterations: 10`: 3:1 "maxIterations: 10\n"}
         "#]],
     );
 }
@@ -194,11 +194,11 @@ prompt: x
         &manifests,
         expect![[r#"
             error agent.yaml 4:10 unknown-reference: no manifest in this folder has the id `writter` (did you mean `writer`?) {fix: "writer"}
-            error agent.yaml 5:10 unknown-reference: no manifest in this folder has the id `nobody` (there is `writer`)
-            warning agent.yaml 6:5 state-key: no template can name `a b` (give the step another `stateKey`)
-            error agent.yaml 6:10 invalid-reference: `a b` is not a reference to an agent: a reference has no white space
-            info agent.yaml 7:10 reference-version: `latest` of `writer` is the manifest in this folder
-            error agent.yaml 8:10 invalid-reference: `writer@-bad` is not a reference to an agent: `-bad` is neither `latest`, an alias (a letter or digit first), nor a time stamp that ends in `Z`
+            error agent.yaml 5:10 unknown-reference: no manifest in this folder has the id `nobody` (available: `writer`)
+            warning agent.yaml 6:5 state-key: no template can name `a b` (write another `stateKey` for the step)
+            error agent.yaml 6:10 invalid-reference: `a b` is not a reference to an agent: a reference cannot contain spaces
+            info agent.yaml 7:10 reference-version: the version `latest` is ignored: `writer` is the manifest in this folder
+            error agent.yaml 8:10 invalid-reference: `writer@-bad` is not a reference to an agent: `-bad` is not `latest`, an alias that starts with a letter or digit, or a timestamp that ends in `Z`
         "#]],
     );
 }
@@ -230,7 +230,7 @@ steps:
     check(
         &manifests,
         expect![[r#"
-            error b.yaml 4:10 reference-cycle: a cycle of references: a -> b -> a (repeat steps with `until` and `maxIterations` instead) [agent.yaml 8:16 called by `a`]
+            error b.yaml 4:10 reference-cycle: circular references: a -> b -> a (repeat steps with `until` and `maxIterations` instead) [agent.yaml 8:16 called by `a`]
         "#]],
     );
 }
@@ -334,7 +334,7 @@ inputSchema: { a: { type: string, default: x } }
     check(
         &manifests,
         expect![[r#"
-            error w.yaml 4:17 unresolved-name: `nope` is not defined here (there is `a`)
+            error w.yaml 4:17 unresolved-name: `nope` is not defined here (available: `a`)
         "#]],
     );
 }
@@ -402,9 +402,9 @@ inputSchema: { type: object, properties: { a: { type: string } } }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, and the step gives no `input` (add `input: { a: "{{...}}" }` to the step)
-            warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: no `input` here, and no `prompt` there (a step does not pass on what came before it: give it `input`, or the agent a `prompt`)
-            warning agent.yaml 7:5 missing-input: `reads` reads its input, and the step gives none: null there (a step does not pass on what came before it: give it `input`)
+            error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, but the step has no `input` (add `input: { a: "{{...}}" }` to the step)
+            warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: the step has no `input`, and the agent no `prompt` (add `input` to the step, or `prompt` to the agent: earlier results are not passed on by themselves)
+            warning agent.yaml 7:5 missing-input: `reads` reads its input, but the step has no `input`, so it is null (add `input` to the step: earlier results are not passed on by themselves)
         "#]],
     );
 }
@@ -464,14 +464,14 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 6:14 unknown-input: `c` takes no `topci` (did you mean `topic`? it takes `topic`, `number`, `choice`, `list`) {fix: "topic"}
-            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`)
-            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? it can be one of `x`, `y`) {maybe: agent.yaml 6:48 "x"}
-            error agent.yaml 6:58 wrong-type: `list` of `c` is a list, and this is text (only a lone placeholder keeps its type; anything else is text)
-            error agent.yaml 9:21 wrong-type: `topic` of `c` is text, and this is a number
-            error agent.yaml 9:38 wrong-type: `number` of `c` is a number, and this is text (give the agent that it comes from an `outputSchema`)
-            error agent.yaml 9:55 wrong-type: `choice` of `c` is text, and this is a number
-            error agent.yaml 9:70 wrong-type: `list` of `c` is a list, and this is a number
+            error agent.yaml 6:14 unknown-input: `c` has no input `topci` (did you mean `topic`? available: `topic`, `number`, `choice`, `list`) {fix: "topic"}
+            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`)
+            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? available: `x`, `y`) {maybe: agent.yaml 6:48 "x"}
+            error agent.yaml 6:58 wrong-type: `list` of `c` is a list, but this is text (only a single placeholder keeps its type; anything else is text)
+            error agent.yaml 9:21 wrong-type: `topic` of `c` is text, but this is a number
+            error agent.yaml 9:38 wrong-type: `number` of `c` is a number, but this is text (add an `outputSchema` to the agent that this comes from)
+            error agent.yaml 9:55 wrong-type: `choice` of `c` is text, but this is a number
+            error agent.yaml 9:70 wrong-type: `list` of `c` is a list, but this is a number
             error agent.yaml 11:5 missing-input: `input` lacks `a`, which `strict` requires
         "#]],
     );
@@ -488,7 +488,7 @@ steps:
     when: lang != en
 "#,
         expect![[r#"
-            warning 6:11 constant-condition: `lang != en` has no placeholder, so it is always the same (a name is written in braces: `{{lang}}`) {fix: write `{{lang}}`: "\"{{lang}} != en\""}
+            warning 6:11 constant-condition: `lang != en` has no placeholder, so it is always the same (write a name in braces: `{{lang}}`) {fix: write `{{lang}}`: "\"{{lang}} != en\""}
         "#]],
     );
 }
@@ -508,12 +508,12 @@ steps:
     when: "{{a}} == yes || {{s}} == 5 || {{n}} == null"
 "#,
         expect![[r#"
-            warning 4:11 never-true: this comparison can never be true: `a.ok` is true or false, and this is text (write `true` without quotes) {fix: 4:21 "true"}
-            warning 8:14 never-true: this comparison can never be true: `n` is a number, and this is text (write `5` without quotes) {fix: 8:21 "5"}
-            warning 8:30 never-true: this comparison can never be true: `k` is one of `x`, `why` (did you mean `why`?) {maybe: 8:37 "why"}
-            warning 8:45 never-true: this comparison is always true: `b` is true or false, and this is text (write `false` without quotes) {fix: 8:52 "false"}
-            warning 10:14 never-true: this comparison can never be true: `a` is an object, and this is text
-            warning 10:30 never-true: this comparison can never be true: `s` is text, and this is a number (for text write `'5'` in quotes) {maybe: 10:37 "'5'"}
+            warning 4:11 never-true: this comparison can never be true: `a.ok` is true or false, but this is text (write `true` without quotes) {fix: 4:21 "true"}
+            warning 8:14 never-true: this comparison can never be true: `n` is a number, but this is text (write `5` without quotes) {fix: 8:21 "5"}
+            warning 8:30 never-true: this comparison can never be true: available: `x`, `why` (did you mean `why`?) {maybe: 8:37 "why"}
+            warning 8:45 never-true: this comparison is always true: `b` is true or false, but this is text (write `false` without quotes) {fix: 8:52 "false"}
+            warning 10:14 never-true: this comparison can never be true: `a` is an object, but this is text
+            warning 10:30 never-true: this comparison can never be true: `s` is text, but this is a number (write `'5'`) {maybe: 10:37 "'5'"}
         "#]],
     );
 }
@@ -534,7 +534,7 @@ steps:
             error 6:12 condition-syntax: parentheses are not supported here (`&&` binds tighter than `||`; write out the alternatives)
             error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text in quotes)
             error 6:28 condition-bad-operator: there is no operator `!` (`!` is not supported; write `== false`, `== null` or `!=`)
-            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? there is `n`, `b`, `a`) {maybe: "n"}
+            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? available: `n`, `b`, `a`) {maybe: "n"}
         "#]],
     );
 }
@@ -556,13 +556,13 @@ steps:
     check(
         &[("main.yaml", &flow("plan == enterprise || {{n}} > 3"))],
         expect![[r#"
-            warning 6:12 constant-condition: `plan` has no braces, so this comparison is always the same (a name is written in braces: `{{plan}}`) {fix: "{{plan}}"}
+            warning 6:12 constant-condition: `plan` has no braces, so this comparison is always the same (write a name in braces: `{{plan}}`) {fix: "{{plan}}"}
         "#]],
     );
     check(
         &[("main.yaml", &flow("{{plan}} == plan && n >= 8"))],
         expect![[r#"
-            warning 6:32 constant-condition: `n` has no braces, so this comparison is always the same (a name is written in braces: `{{n}}`) {fix: "{{n}}"}
+            warning 6:32 constant-condition: `n` has no braces, so this comparison is always the same (write a name in braces: `{{n}}`) {fix: "{{n}}"}
         "#]],
     );
 }
@@ -576,15 +576,15 @@ fn agents_in_steps_are_told_apart() {
     check_one(
         &pipeline(&step(", stateKey: b }")),
         expect![[r#"
-            warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id) [4:18 the other one]
+            warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (rename one of them) [4:18 the other one]
         "#]],
     );
     silent(&pipeline(&step(" }")), "duplicate-id");
     check_one(
         &pipeline(&step(", stateKey: b }\n    stateKey: c")),
         expect![[r#"
-            warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id) [4:18 the other one]
-            warning 5:117 no-effect: `stateKey` has no effect here: that of the step counts [6:15 the output lands here]
+            warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (rename one of them) [4:18 the other one]
+            warning 5:117 no-effect: `stateKey` has no effect here: the one of the step is used [6:15 the output is written here]
         "#]],
     );
     silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");

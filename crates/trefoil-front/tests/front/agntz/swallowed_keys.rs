@@ -13,25 +13,25 @@ fn a_key_inside_of_a_block_of_text_is_text() {
         (
             "prompt: \"{{t}}\"",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `prompt:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `prompt:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "outputSchema:\n    score: number",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `outputSchema:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `outputSchema:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "examples:\n    - input: a\n      output: b",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `examples:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `examples:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "maxSteps: 8",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `maxSteps:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `maxSteps:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
     ] {
@@ -53,31 +53,31 @@ fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
         (
             "prompt: News {{news}}",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `prompt:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `prompt:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "prompt: \"News: {{news}}\"",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `prompt:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `prompt:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "skills: [search, read-page]",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `skills:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `skills:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "tools:\n    - kind: local\n      tools: [a]",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `tools:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `tools:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
         (
             "tools:\n    - { kind: local, tools: [a] }",
             expect![[r#"
-                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `tools:` with `instruction:` to make it a key) [5:1 the block begins here]
+                warning 7:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `tools:` with `instruction:` to make it a key) [5:1 the block starts here]
             "#]],
         ),
     ] {
@@ -102,24 +102,24 @@ fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
         (
             "stateKey: verdict",
             expect![[r#"
-                warning 11:17 unresolved-name: `text` is always null: the step gives no `input` (declare it under `inputSchema`; there is `userQuery`)
-                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `stateKey:` with `prompt:` to make it a key) [10:7 the block begins here]
+                warning 11:17 unresolved-name: `text` is always null: the step has no `input` (add `input: { text: ... }` to the step; available: `userQuery`)
+                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `stateKey:` with `prompt:` to make it a key) [10:7 the block starts here]
             "#]],
         ),
         (
             "input:\n          text: \"{{news}}\"",
             expect![[r#"
-                warning 11:17 unresolved-name: `text` is always null: the step gives no `input` (declare it under `inputSchema`; there is `userQuery`)
-                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with the key around it to make it a key) [10:7 the block begins here]
-                warning 13:20 unresolved-name: `news` is always null: the step gives no `input` (an agent does not see the state of its pipeline: pass it with `input: { news: "{{news}}" }`)
+                warning 11:17 unresolved-name: `text` is always null: the step has no `input` (add `input: { text: ... }` to the step; available: `userQuery`)
+                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with the enclosing key to make it a key) [10:7 the block starts here]
+                warning 13:20 unresolved-name: `news` is always null: the step has no `input` (an agent does not see the state of its pipeline: pass it with `input: { news: "{{news}}" }`)
             "#]],
         ),
         (
             "input: { text: \"{{news}}\" }",
             expect![[r#"
-                warning 11:17 unresolved-name: `text` is always null: the step gives no `input` (declare it under `inputSchema`; there is `userQuery`)
-                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with the key around it to make it a key) [10:7 the block begins here]
-                warning 12:27 unresolved-name: `news` is always null: the step gives no `input` (an agent does not see the state of its pipeline: pass it with `input: { news: "{{news}}" }`)
+                warning 11:17 unresolved-name: `text` is always null: the step has no `input` (add `input: { text: ... }` to the step; available: `userQuery`)
+                warning 12:9 swallowed-key: this line is part of the text of `prompt`, not a key (align `input:` with the enclosing key to make it a key) [10:7 the block starts here]
+                warning 12:27 unresolved-name: `news` is always null: the step has no `input` (an agent does not see the state of its pipeline: pass it with `input: { news: "{{news}}" }`)
             "#]],
         ),
     ] {
@@ -140,36 +140,36 @@ fn keys_of_a_request_stand_in_it() {
     check_one(
         &tool("  headers: { Accept: x, method: POST }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 8:25 swallowed-key: `method` is nested under `headers`, so it is not a key of the request (align it with `headers:` to make it a key of the request) [8:3 `headers` begins here]
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 8:25 swallowed-key: `method` is nested under `headers`, so it is not a key of the request (align it with `headers:` to make it a key of the request) [8:3 `headers` starts here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 9:23 swallowed-key: `body_type` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` begins here]
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 9:23 swallowed-key: `body_type` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` starts here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            info 9:23 swallowed-key: `headers` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` begins here]
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            info 9:23 swallowed-key: `headers` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` starts here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 10:5 swallowed-key: `body` is one text here: a key needs a space after its `:` (write `a: "{{a}}"`)
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 10:5 swallowed-key: `body` is read as one text: a key needs a space after `:` (write `a: "{{a}}"`)
         "#]],
     );
     check_one(
         &tool("  headers: { Authorisation: x }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 8:14 unknown-key: `Authorisation` is no header that servers look for (did you mean `Authorization`?) {maybe: "Authorization"}
+            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 8:14 unknown-key: unknown header `Authorisation` (did you mean `Authorization`?) {maybe: "Authorization"}
         "#]],
     );
     let sound = tool(
@@ -184,9 +184,9 @@ fn a_kind_at_the_end_of_a_text_is_part_of_the_text() {
     check_one(
         &agent("kind: llm"),
         expect![[r#"
-        error 1:1 missing-key: an agent needs `kind` (it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
-        warning 5:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `kind:` with `instruction:` to make it a key) [3:1 the block begins here]
-    "#]],
+            error 1:1 missing-key: an agent needs `kind` (available: `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
+            warning 5:3 swallowed-key: this line is part of the text of `instruction`, not a key (align `kind:` with `instruction:` to make it a key) [3:1 the block starts here]
+        "#]],
     );
     silent(&agent("kind: one of many."), "swallowed-key");
 }

@@ -16,7 +16,7 @@ tool:
   params: { channel: "#content", message: "New: {{text}}" }
 "##,
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the local tool `send_slack` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 6:9 missing-tool: no implementation for the local tool `send_slack` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
         "#]],
     );
 }
@@ -43,7 +43,7 @@ kind: tool
 tool: { kind: callback, name: x }
 "#,
         expect![[r#"
-            error 3:15 unknown-value: `kind` cannot be `callback` (it can be one of `local`, `mcp`, `http`)
+            error 3:15 unknown-value: `kind` cannot be `callback` (available: `local`, `mcp`, `http`)
         "#]],
     );
 }
@@ -57,8 +57,8 @@ tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1]
 "#,
         expect![[r#"
             error 3:28 wrong-type: `server` must not be empty
-            warning 3:38 missing-tool: no implementation for the mcp tool `x` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 3:54 wrong-type: `a` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
+            warning 3:38 missing-tool: no implementation for the mcp tool `x` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 3:54 wrong-type: `a` must be text or a template, not a number (put it in quotes for text; to keep its type, use the placeholder of an input with this `default`)
             error 3:61 template-unclosed: `{{userQuery` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{userQuery}}"}
             error 3:78 wrong-type: `c` must be text or a template, not a list
         "#]],
@@ -81,12 +81,12 @@ tool:
   body: { a: { b: "x" } }
 "#,
         expect![[r#"
-            error 5:9 invalid-name: `get-user` cannot be an http tool (its name is a letter or `_`, then letters, digits and `_`)
-            warning 5:9 missing-tool: no implementation for the http tool `get-user` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 6:31 invalid-url: `{b?}` is optional, which only works after the `?` of the url
-            warning 6:45 missing-input: nothing fills in `{d}`: `params` does not have it
-            error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? it can be one of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`) {fix: "POST"}
-            error 8:33 unknown-input: `z` is not a placeholder of the url (did you mean `a`?) {maybe: "a"}
+            error 5:9 invalid-name: `get-user` cannot be an http tool (start with a letter or `_`, then use letters, digits and `_`)
+            warning 5:9 missing-tool: no implementation for the http tool `get-user` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 6:31 invalid-url: `{b?}` is optional, which works only after the `?` of the URL
+            warning 6:45 missing-input: `{d}` has no value: `params` does not have it
+            error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? available: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`) {fix: "POST"}
+            error 8:33 unknown-input: `z` is not a placeholder of the URL (did you mean `a`?) {maybe: "a"}
             error 9:17 wrong-type: `A` must be text or a template, not a number (write it in quotes)
             error 11:14 wrong-type: `a` must be text or a template, not a mapping
         "#]],
@@ -101,10 +101,10 @@ kind: tool
 tool: { kind: http, name: f, url: "ftp://{x", body: { a: "b" } }
 "#,
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 3:35 invalid-url: `ftp://{x` is not an http address (an address begins with `https://` and a host)
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 3:35 invalid-url: `ftp://{x` is not an HTTP URL (start it with `https://` and a host)
             error 3:42 invalid-url: this `{` is not closed
-            error 3:47 conflicting-keys: a GET request has no body (set `method` to POST, PUT or PATCH)
+            error 3:47 conflicting-keys: a GET request has no body (write `method: POST`, `PUT` or `PATCH`)
         "#]],
     );
 }
@@ -126,11 +126,11 @@ tool:
     refresh_on: [5]
 "#,
         expect![[r#"
-            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 9:63 refused: `secrets.A` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
-            error 10:28 unknown-value: `token_path` begins with `$` (for example `$.access_token`)
+            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 9:63 refused: `secrets.A` is not supported yet: a run that reaches it does not start (put the value in an environment variable, and read it as `env.NAME`)
+            error 10:28 unknown-value: `token_path` must start with `$` (for example `$.access_token`)
             error 11:14 missing-key: apply needs `name`
-            error 11:39 unknown-value: `format` does not hold `{token}` (for example `Bearer {token}`)
+            error 11:39 unknown-value: `format` does not contain `{token}` (for example `Bearer {token}`)
             error 12:18 out-of-range: `refresh_on` must be from 100 to 599, not 5
         "#]],
     );
@@ -151,7 +151,7 @@ tool:
     extract: { token_path: $.access_token }
 "#,
         expect![[r#"
-            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
         "#]],
     );
 }
@@ -164,21 +164,21 @@ fn a_query_of_optional_placeholders() {
     check_one(
         &weather("https://x.example/now{?units,lang}"),
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
         "#]],
     );
     check_one(
         &weather("https://x.example/now{?units,9}"),
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 3:57 invalid-url: `{9}` is not a placeholder (a placeholder is a letter or `_`, then letters, digits and `_`)
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 3:57 invalid-url: `{9}` is not a valid placeholder (start with a letter or `_`, then use letters, digits and `_`)
         "#]],
     );
     check_one(
         &weather("https://x.example/now{?unit}"),
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 3:77 unknown-input: `units` is not a placeholder of the url (did you mean `unit`?) {fix: "unit"}
+            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+            error 3:77 unknown-input: `units` is not a placeholder of the URL (did you mean `unit`?) {fix: "unit"}
         "#]],
     );
 }
@@ -218,19 +218,19 @@ tools:
   - kind: shell
 "#,
         expect![[r#"
-            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-            error 8:12 wrong-type: a local tool entry lists at least one tool
-            error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is kept for the tools of a memory resource)
-            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? there is `user`) {fix: "user"}
+            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            error 8:12 wrong-type: a local tool entry needs at least one tool
+            error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is reserved for the tools of a memory resource)
+            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? available: `user`) {fix: "user"}
             error 13:58 wrong-type: `tools` must be a tool's name or a mapping with `tool`, not a number
-            error 20:12 unknown-reference: no manifest in this folder has the id `helper` (there is no other manifest in this folder)
-            error 21:14 invalid-reference: the version of `helper@latest` is given twice [20:12 here it has one already]
+            error 20:12 unknown-reference: no manifest in this folder has the id `helper` (this folder has no other manifest)
+            error 21:14 invalid-reference: the version of `helper@latest` is set twice [20:12 already set here]
             error 22:5 missing-key: a tool needs `secret`
             error 25:16 out-of-range: `timeoutMs` must be from 1000 to 120000, not 5
-            error 27:11 invalid-name: `get-selection` cannot be a client tool (a tool's name is a letter or `_`, then letters, digits and `_`)
+            error 27:11 invalid-name: `get-selection` cannot be a client tool (start with a letter or `_`, then use letters, digits and `_`)
             error 28:18 wrong-type: `description` must not be empty
-            error 29:5 invalid-schema: a client tool takes a JSON Schema (write `type: object` and `properties:`)
-            error 30:11 unknown-value: `kind` cannot be `shell` (it can be one of `local`, `http`, `mcp`, `agent`, `callback`, `client`)
+            error 29:5 invalid-schema: a client tool needs a JSON Schema (write `type: object` and `properties:`)
+            error 30:11 unknown-value: `kind` cannot be `shell` (available: `local`, `http`, `mcp`, `agent`, `callback`, `client`)
         "#]],
     );
 }
@@ -259,57 +259,57 @@ fn an_address_is_one() {
         (
             "https://example.com/users/:id/posts",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 4:62 not-a-placeholder: `:id` is text here (a placeholder of a url is `{id}`) {maybe: "{id}"}
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 4:62 not-a-placeholder: `:id` is text here (write a placeholder of the URL as `{id}`) {maybe: "{id}"}
             "#]],
         ),
         (
             "https://example.com/<city>",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 4:56 not-a-placeholder: `<city>` is text here (a placeholder of a url is `{city}`) {maybe: "{city}"}
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 4:56 not-a-placeholder: `<city>` is text here (write a placeholder of the URL as `{city}`) {maybe: "{city}"}
             "#]],
         ),
         (
             "https://https://example.com/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                error 4:44 invalid-url: the address begins twice (take one `https://` away)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                error 4:44 invalid-url: the URL starts with its scheme twice (remove one `https://`)
             "#]],
         ),
         (
             "https://api,example.com/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                error 4:44 invalid-url: `api,example.com` is not a host (its parts are joined with one `.` each)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                error 4:44 invalid-url: `api,example.com` is not a valid host (separate its parts with one `.` each)
             "#]],
         ),
         (
             "https://api..example.com/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                error 4:44 invalid-url: `api..example.com` is not a host (its parts are joined with one `.` each)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                error 4:44 invalid-url: `api..example.com` is not a valid host (separate its parts with one `.` each)
             "#]],
         ),
         (
             "https://<your-domain>/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 4:44 invalid-url: `<your-domain>` is a placeholder host (write the host that is to be called)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 4:44 invalid-url: `<your-domain>` is a placeholder host (write the host to call)
             "#]],
         ),
         (
             "https://YOUR_HOST/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                warning 4:44 invalid-url: `YOUR_HOST` is a placeholder host (write the host that is to be called)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                warning 4:44 invalid-url: `YOUR_HOST` is a placeholder host (write the host to call)
             "#]],
         ),
         (
             "https://example.com:99999/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-                error 4:44 invalid-url: `99999` is not a port (a port is a number from 0 to 65535)
+                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
+                error 4:44 invalid-url: `99999` is not a valid port (use a number from 0 to 65535)
             "#]],
         ),
     ] {
@@ -332,14 +332,14 @@ fn what_surrounds_an_agent_is_looked_at() {
     check_one(
         &agent("skills: [search, read, search]"),
         expect![[r#"
-            warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write what the skill says into `instruction`)
-            warning 5:24 duplicate-id: `search` is listed twice [5:10 here already]
+            warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write the text of the skill into `instruction`)
+            warning 5:24 duplicate-id: `search` is listed twice [5:10 the first one]
         "#]],
     );
     check_one(
         &agent("tools: [ { kind: agent, agent: a } ]"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
             warning 5:32 reference-cycle: `a` has itself as a tool (name another agent) [1:5 the agent]
         "#]],
     );
@@ -349,30 +349,30 @@ fn what_surrounds_an_agent_is_looked_at() {
     check_one(
         &callback("https://example.com", "{{secrets.CB}}"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-            warning 5:73 not-a-placeholder: `secret` is the name of a signing secret, and no template {maybe: "CB"}
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:73 not-a-placeholder: `secret` must be the name of a signing secret, not a template {maybe: "CB"}
         "#]],
     );
     check_one(
         &callback("/hook", "cb"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-            warning 5:42 invalid-url: `/hook` is not an http address (an address begins with `https://` and a host)
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:42 invalid-url: `/hook` is not an HTTP URL (start it with `https://` and a host)
         "#]],
     );
     check_one(
         &callback("https://example.com/{{env.ID}}", "cb"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-            warning 5:42 not-a-placeholder: the address of a callback is no template (write the address that is to be called)
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:42 not-a-placeholder: the URL of a callback cannot be a template (write the URL to call)
         "#]],
     );
     silent(&callback("https://example.com", "cb"), "not-a-placeholder");
     check_one(
         &agent("tools: [ { kind: mcp, server: \"https//mcp.example.com/x\" } ]"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
-            warning 5:31 invalid-url: `https//mcp.example.com/x` is not an http address (an address begins with `https://` and a host)
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:31 invalid-url: `https//mcp.example.com/x` is not an HTTP URL (start it with `https://` and a host)
         "#]],
     );
     for server in ["https://mcp.example.com/x", "http-tools", "files"] {

@@ -169,7 +169,7 @@ impl Learned {
         for m in self.facts.mentions.iter().filter(|m| m.defined == Defined::Never) {
             let text = self.text(m.at);
             let within = |d: &Diagnostic| d.file == Some(m.at.file) && d.span.is_some_and(|s| covers(s, m.at.span));
-            // One warning is enough where a name is not declared and stands in several places.
+            // One warning is enough where a name is not declared and is in several places.
             let same = |d: &Diagnostic| {
                 d.file == Some(m.at.file)
                     && d.span.is_some_and(|s| self.text(Location::new(m.at.file, s)).ends_with(text))

@@ -61,7 +61,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
         &parent(", inputs: {topic: x}", "x"),
         &needs,
         expect![[r#"
-            error parent.yaml 4:30 missing-key: `./sub/child.yaml` needs the input `style` (give it: `inputs: {style: ...}`) [sub/child.yaml 6:21 declared here]
+            error parent.yaml 4:30 missing-key: `./sub/child.yaml` needs the input `style` (pass it: `inputs: {style: ...}`) [sub/child.yaml 6:21 declared here]
         "#]],
     );
     // What the caller gives need not be declared.
@@ -71,7 +71,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
         &parent(", inputs: {topic: x}", "x"),
         &undeclared,
         expect![[r#"
-            error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither given here nor declared there (give it: `inputs: {style: ...}`)
+            error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither passed here nor declared there (pass it: `inputs: {style: ...}`)
             error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
         "#]],
     );
@@ -119,10 +119,10 @@ fn references_to_nothing_and_in_circles() {
     check(
         &[("a.yaml", here), ("sub/child.yaml", child)],
         expect![[r#"
-        error a.yaml 3:28 unknown-reference: there is no workflow at `./chld.yaml` (did you mean the file of `child`? `ref` is relative to this file)
-        error a.yaml 5:28 unknown-reference: there is no workflow at `registered-name` (`ref` is the path of a file, relative to this one: `./child.yaml`)
-        error sub/child.yaml 2:37 reference-cycle: workflows call each other in a circle: `a.yaml` -> `sub/child.yaml` -> `a.yaml` (a workflow cannot contain itself)
-    "#]],
+            error a.yaml 3:28 unknown-reference: no workflow at `./chld.yaml` (did you mean the file of `child`? `ref` is relative to this file)
+            error a.yaml 5:28 unknown-reference: no workflow at `registered-name` (write the path of a file relative to this one: `./child.yaml`)
+            error sub/child.yaml 2:37 reference-cycle: circular references: `a.yaml` -> `sub/child.yaml` -> `a.yaml` (remove one of these calls: a workflow cannot contain itself)
+        "#]],
     );
 }
 

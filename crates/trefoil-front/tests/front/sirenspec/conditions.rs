@@ -13,38 +13,38 @@ fn conditions_that_read_nothing_or_compare_by_identity() {
     edge(
         "42",
         expect![[r#"
-            warning 5:28 constant-condition: `42` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)
+            warning 5:28 constant-condition: `42` reads no value, so the edge is always taken (remove `when` if the edge is always taken)
         "#]],
     );
     edge(
         "'1 == 2'",
         expect![[r#"
-            warning 5:28 constant-condition: `1 == 2` reads nothing, so the edge is never taken (compare something that a node wrote: `working.intent == "refund"`)
+            warning 5:28 constant-condition: `1 == 2` reads no value, so the edge is never taken (compare a value that a node wrote: `working.intent == "refund"`)
         "#]],
     );
     edge(
         "'\"x\"'",
         expect![[r#"
-            warning 5:28 constant-condition: `"x"` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)
+            warning 5:28 constant-condition: `"x"` reads no value, so the edge is always taken (remove `when` if the edge is always taken)
         "#]],
     );
     edge(
         "'working.n_text is \"x\"'",
         expect![[r#"
-            warning 5:44 condition-bad-operator: `is` asks whether two values are one and the same, and written text or numbers are not (compare with `==`) {fix: "=="}
+            warning 5:44 condition-bad-operator: `is` tests identity, and a literal is never identical to a value (use `==` to compare) {fix: "=="}
         "#]],
     );
     edge(
         "'working.n_text is not 3'",
         expect![[r#"
-            warning 5:44 condition-bad-operator: `is` asks whether two values are one and the same, and written text or numbers are not (compare with `!=`) {fix: "!="}
+            warning 5:44 condition-bad-operator: `is` tests identity, and a literal is never identical to a value (use `!=` to compare) {fix: "!="}
         "#]],
     );
     edge("'working.n_text is not None'", expect![""]);
     edge(
         "",
         expect![[r#"
-            warning 5:22 no-effect: `when` has no value, and so no effect
+            warning 5:22 no-effect: `when` has no value, so it has no effect
         "#]],
     );
     edge("'working._budget.total_tokens < 5 and _budget.total_tokens < 5'", expect![""]);
@@ -65,31 +65,31 @@ fn parts_of_a_condition_that_compare_nothing() {
     edge(
         r#"working.i == "high" or "medium""#,
         expect![[r#"
-            warning 5:52 constant-condition: `medium` is compared with nothing: alone it always holds (write `working.i in ("high", "medium")`)
+            warning 5:52 constant-condition: `medium` is not compared with anything, so it is always true (write `working.i in ("high", "medium")`)
         "#]],
     );
     edge(
         r#"working.i != "refund" and "x""#,
         expect![[r#"
-            warning 5:55 constant-condition: `x` is compared with nothing: alone it always holds (write `working.i not in ("refund", "x")`)
+            warning 5:55 constant-condition: `x` is not compared with anything, so it is always true (write `working.i not in ("refund", "x")`)
         "#]],
     );
     edge(
         r#"working.i in ("a",) or ("b",)"#,
         expect![[r#"
-            warning 5:53 constant-condition: `b` is compared with nothing: alone it always holds (write `working.i in ("a", "b")`)
+            warning 5:53 constant-condition: `b` is not compared with anything, so it is always true (write `working.i in ("a", "b")`)
         "#]],
     );
     edge(
         r#"working.i == "a" or working.i == "a""#,
         expect![[r#"
-            warning 5:28 constant-condition: a part of the condition is there twice, and the second one has no effect (compare with another value, or remove one of the two)
+            warning 5:28 constant-condition: this part of the condition has no effect: it is a repetition (compare with another value, or remove one of the two)
         "#]],
     );
     edge(
         r#"working.i in ("refund")"#,
         expect![[r#"
-            warning 5:43 condition-bad-operator: after `in`, `refund` is a text: every part of it is in it, an empty one too (for a list of one write `("refund",)`, or compare with `==`)
+            warning 5:43 condition-bad-operator: `in` with the text `refund` accepts every part of it, even an empty one (for a list of one write `("refund",)`, or compare with `==`)
         "#]],
     );
     for fine in [
@@ -109,7 +109,7 @@ fn a_condition_beside_an_edge_without_one() {
     check_one(
         &flow("x", &format!("{nodes}{edges}")),
         expect![[r#"
-            warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has none (remove one of the two) [5:5 this one is always taken]
+            warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has no condition (remove one of them) [5:5 this one is always taken]
         "#]],
     );
 }
@@ -130,14 +130,14 @@ fn a_word_that_the_prompt_does_not_know() {
         words,
         [r#"working.i == "refnd""#, r#"working.i == "general""#],
         expect![[r#"
-            warning 10:42 unknown-value: the prompt of `d` does not name `refnd`, though it names the others (did you mean `refund`?) [3:34 the prompt]
+            warning 10:42 unknown-value: the prompt of `d` does not mention `refnd`, although it mentions the others (did you mean `refund`?) [3:34 the prompt]
         "#]],
     );
     asked(
         words,
         [r#"working.i == "refund ""#, r#"working.i == "general""#],
         expect![[r#"
-            warning 10:42 unknown-value: `refund ` has a blank at its end or its beginning, and equals only text that has it too (write `"refund"`)
+            warning 10:42 unknown-value: `refund ` starts or ends with a space, so it equals only text with the same space (write `"refund"`)
         "#]],
     );
     asked(words, [r#"working.i == "refund""#, r#"working.i == "general""#], expect![""]);

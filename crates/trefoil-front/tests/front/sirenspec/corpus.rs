@@ -6,7 +6,7 @@ use super::support::findings;
 
 /// Per file: what is wrong with it, by line and rule. Files that are not named must be clean.
 const FOUND: &[(&str, &[&str])] = &[
-    // Its swarm goes on without agents that fail, and its synthesis reads every one of them.
+    // Its swarm continues without agents that fail, and its synthesis reads every one of them.
     (
         "1000-monkeys",
         &[

@@ -12,20 +12,20 @@ fn a_factory_whose_instances_are_all_the_same() {
     check_one(
         &factory("agent: a, inputs: {task: item}", "s"),
         expect![[r#"
-            warning 4:85 not-a-placeholder: `item` is text, and every instance gets that word {maybe: "\"{{ item }}\""}
+            warning 4:85 not-a-placeholder: `item` is text, so every instance gets this word {maybe: "\"{{ item }}\""}
         "#]],
     );
     check_one(
         &factory("agent: a, inputs: {task: go}", "s"),
         expect![[r#"
-            warning 4:32 no-effect: every instance does the same work: nothing reads the `item` that it stands for (give it to them: `inputs: {task: "{{ item }}"}`)
+            warning 4:32 no-effect: every instance does the same work: nothing reads `item` (pass it to them: `inputs: {task: "{{ item }}"}`)
         "#]],
     );
     check_one(
         &factory("swrm: {agents: [{id: c, provider: openai, prompt: p}]}", "s")
             .replace("agents: {a: {model: \"openai:m\", system: \"s\"}}\n", "\n"),
         expect![[r#"
-            warning 4:32 no-effect: every instance does the same work: nothing reads the `item` that it stands for (write `{{ item }}` into the prompts of its agents)
+            warning 4:32 no-effect: every instance does the same work: nothing reads `item` (write `{{ item }}` in the prompts of its agents)
         "#]],
     );
     check_one(&factory("agent: a", "s"), expect![""]);
@@ -34,7 +34,7 @@ fn a_factory_whose_instances_are_all_the_same() {
     check_one(
         &format!("{made}input: {{message: m, list: [1]}}\n"),
         expect![[r#"
-            warning 4:32 no-effect: what is in the list makes no difference: nothing reads the `item` that an instance stands for (give it to them: `inputs: {task: "{{ item }}"}`)
+            warning 4:32 no-effect: the items of the list have no effect: nothing reads `item` (pass it to them: `inputs: {task: "{{ item }}"}`)
         "#]],
     );
     check_one(&factory("agent: a, inputs: {task: '{{ item }}'}", "s"), expect![""]);
@@ -53,7 +53,7 @@ fn keys_of_a_factory_among_its_inputs() {
     check_one(
         &factory("concurrency: 3", ""),
         expect![[r#"
-            warning 4:96 no-effect: `concurrency` under `inputs` is an input of every instance, and the factory has no `concurrency` (put `concurrency` beside `inputs`, with the indentation of that key)
+            warning 4:96 no-effect: `concurrency` under `inputs` is an input of every instance, and the factory has no `concurrency` (align `concurrency` with `inputs` to make it a key of the factory)
         "#]],
     );
     check_one(&factory("concurrency: 3", ", concurrency: 2"), expect![""]);
@@ -73,14 +73,14 @@ fn answers_of_a_swarm_that_its_synthesis_does_not_get() {
     check_one(
         &swarm("Combine what the agents say", "s"),
         expect![[r#"
-            warning 7:14 no-effect: the answer of `c` has no effect: nothing reads `f.agents.c.output` (write `{{ f.agents.c.output }}` into the prompt of the synthesis) [9:43 the synthesis is sent this and nothing else]
-            warning 8:14 no-effect: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` into the prompt of the synthesis) [9:43 the synthesis is sent this and nothing else]
+            warning 7:14 no-effect: the answer of `c` has no effect: nothing reads `f.agents.c.output` (write `{{ f.agents.c.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
+            warning 8:14 no-effect: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
         "#]],
     );
     check_one(
         &swarm("Combine {{ f.agents.c.output }}", "s"),
         expect![[r#"
-            warning 8:14 no-effect: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` into the prompt of the synthesis) [9:43 the synthesis is sent this and nothing else]
+            warning 8:14 no-effect: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
         "#]],
     );
     check_one(&swarm("Combine {{ f.agents.c.output }}", "{{ f.agents.d.output }}"), expect![""]);

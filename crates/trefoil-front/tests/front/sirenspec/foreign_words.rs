@@ -47,13 +47,13 @@ fn words_of_other_systems_for_types_and_providers() {
             "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: loop, agent: a, for_each: '[]', writes: output.n}\n",
         ),
         expect![[r#"
-            error 5:13 unknown-value: `type` cannot be `loop` (did you mean `factory`? it can be one of `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`) {maybe: "factory"}
+            error 5:13 unknown-value: `type` cannot be `loop` (did you mean `factory`? available: `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`) {maybe: "factory"}
         "#]],
     );
     check_one(
         "version: \"0.1\"\nnodes: {n: {type: swrm, agents: [{id: x, provider: \"openai:gpt-4o\", model: gpt-4o, prompt: p}]}}\n",
         expect![[r#"
-            warning 2:52 unknown-provider: `provider` is the name of the provider alone, without a model (write `openai`) {fix: 2:53 "openai"}
+            warning 2:52 unknown-provider: `provider` must be the name of the provider, without a model (write `openai`) {fix: 2:53 "openai"}
         "#]],
     );
     check_one(
@@ -72,33 +72,33 @@ fn nodes_that_do_not_say_their_type() {
     node(
         "  n:\n    agent: a\n    swarm_size: 3\n    writes: output.n\n",
         expect![[r#"
-            error 6:5 missing-key: node `n` needs `type: factory`: agent nodes have no `swarm_size` [7:5 only of a factory node] {maybe: write `type: factory` above it: 6:5 "type: factory\n    "}
+            error 6:5 missing-key: node `n` needs `type: factory`: agent nodes have no `swarm_size` [7:5 only for factory nodes] {maybe: write `type: factory` above it: 6:5 "type: factory\n    "}
         "#]],
     );
     node(
         "  n:\n    tpye: factory\n    agent: a\n    for_each: '[]'\n    writes: output.n\n",
         expect![[r#"
-            error 6:5 missing-key: node `n` needs `type: factory`: agent nodes have no `for_each` (write `type: factory`) [8:5 only of a factory node]
+            error 6:5 missing-key: node `n` needs `type: factory`: agent nodes have no `for_each` (write `type: factory`) [8:5 only for factory nodes]
             warning 6:5 unknown-key: node `n` has no key `tpye` (did you mean `type`?) {fix: "type"}
         "#]],
     );
     node(
         "  n:\n    agents: [{id: x, provider: openai, prompt: p}]\n",
         expect![[r#"
-            error 6:5 missing-key: node `n` needs `type: swrm`: agent nodes have no `agents` [6:5 only of a swrm node] {maybe: write `type: swrm` above it: 6:5 "type: swrm\n    "}
+            error 6:5 missing-key: node `n` needs `type: swrm`: agent nodes have no `agents` [6:5 only for swrm nodes] {maybe: write `type: swrm` above it: 6:5 "type: swrm\n    "}
         "#]],
     );
     node(
         "  n: {prompt: ok?, writes: output.n}\n",
         expect![[r#"
-            error 5:7 missing-key: node `n` needs `type: human`: agent nodes have no `prompt` (write `type: human`) [5:7 only of a human node]
+            error 5:7 missing-key: node `n` needs `type: human`: agent nodes have no `prompt` (write `type: human`) [5:7 only for human nodes]
         "#]],
     );
     node(
         "  n: {tool: http, config: {url: \"https://x\"}}\n",
         expect![[r#"
-            error 5:7 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`) [5:7 only of a tool node]
-            warning 5:13 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            error 5:7 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`) [5:7 only for tool nodes]
+            warning 5:13 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
     // Somebody wrote a prompt where an agent has it.
@@ -127,37 +127,37 @@ fn what_other_systems_call_it() {
     read(
         "state.article",
         expect![[r#"
-            error 5:38 unresolved-name: `state.article` is not defined: no node, written path or state is called `state` (did you mean `working.article`?) {maybe: "working.article"}
+            error 5:38 unresolved-name: `state.article` is not defined: no node, written path or state is named `state` (did you mean `working.article`?) {maybe: "working.article"}
         "#]],
     );
     read(
         "state.working.article",
         expect![[r#"
-            error 5:38 unresolved-name: `state.working.article` is not defined: no node, written path or state is called `state` (did you mean `working.article`?) {maybe: "working.article"}
+            error 5:38 unresolved-name: `state.working.article` is not defined: no node, written path or state is named `state` (did you mean `working.article`?) {maybe: "working.article"}
         "#]],
     );
     read(
         "a.output",
         expect![[r#"
-            error 5:38 unresolved-name: `a.output` is not defined: no node, written path or state is called `a` (did you mean `draft.output`?) {maybe: "draft.output"}
+            error 5:38 unresolved-name: `a.output` is not defined: no node, written path or state is named `a` (did you mean `draft.output`?) {maybe: "draft.output"}
         "#]],
     );
     read(
         "secrets.TOKEN",
         expect![[r#"
-            error 5:38 unresolved-name: `secrets.TOKEN` is not defined: no node, written path or state is called `secrets` (did you mean `env.TOKEN`?) {maybe: "env.TOKEN"}
+            error 5:38 unresolved-name: `secrets.TOKEN` is not defined: no node, written path or state is named `secrets` (did you mean `env.TOKEN`?) {maybe: "env.TOKEN"}
         "#]],
     );
     read(
         "ORDERS_TOKEN",
         expect![[r#"
-            error 5:38 unresolved-name: `ORDERS_TOKEN` is not defined: no node, written path or state is called `ORDERS_TOKEN` (did you mean `env.ORDERS_TOKEN`?) {maybe: "env.ORDERS_TOKEN"}
+            error 5:38 unresolved-name: `ORDERS_TOKEN` is not defined: no node, written path or state is named `ORDERS_TOKEN` (did you mean `env.ORDERS_TOKEN`?) {maybe: "env.ORDERS_TOKEN"}
         "#]],
     );
     read(
         "env:TOKEN",
         expect![[r#"
-            error 5:38 unresolved-name: `env:TOKEN` is not defined: no node, written path or state is called `env:TOKEN` (did you mean `env.TOKEN`?) {maybe: "env.TOKEN"}
+            error 5:38 unresolved-name: `env:TOKEN` is not defined: no node, written path or state is named `env:TOKEN` (did you mean `env.TOKEN`?) {maybe: "env.TOKEN"}
         "#]],
     );
     read(
@@ -183,13 +183,13 @@ fn ends_of_edges_that_are_no_nodes() {
     edge(
         "from: n, to: END",
         expect![[r#"
-            error 6:19 unknown-reference: `to` refers to an unknown node `END` (a node without an edge out of it is an end: take this edge out)
+            error 6:19 unknown-reference: `to` refers to an unknown node `END` (remove this edge: a node without outgoing edges is an end)
         "#]],
     );
     edge(
         "from: START, to: n",
         expect![[r#"
-            error 6:12 unknown-reference: `from` refers to an unknown node `START` (a node without an edge into it is a beginning: take this edge out)
+            error 6:12 unknown-reference: `from` refers to an unknown node `START` (remove this edge: a node without incoming edges is a start)
         "#]],
     );
 }
@@ -242,13 +242,13 @@ fn a_misspelt_action_is_told_once() {
     check_one(
         &node("on_failure: {action: fallbak, fallback_node: m}"),
         expect![[r#"
-            error 4:56 unknown-value: `action` cannot be `fallbak` (did you mean `fallback`? it can be one of `abort`, `fallback`, `skip`, `use_default`) {fix: "fallback"}
+            error 4:56 unknown-value: `action` cannot be `fallbak` (did you mean `fallback`? available: `abort`, `fallback`, `skip`, `use_default`) {fix: "fallback"}
         "#]],
     );
     check_one(
         &node("on_failure: {action: use-default, default_output: x}"),
         expect![[r#"
-            error 4:56 unknown-value: `action` cannot be `use-default` (did you mean `use_default`? it can be one of `abort`, `fallback`, `skip`, `use_default`) {fix: "use_default"}
+            error 4:56 unknown-value: `action` cannot be `use-default` (did you mean `use_default`? available: `abort`, `fallback`, `skip`, `use_default`) {fix: "use_default"}
         "#]],
     );
     check_one(
@@ -257,7 +257,7 @@ fn a_misspelt_action_is_told_once() {
             "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: human, prompt: p, writes: output.n, timeout: 5, on_timeout: usedefault, default_output: x}\n",
         ),
         expect![[r#"
-            error 5:73 unknown-value: `on_timeout` cannot be `usedefault` (did you mean `use_default`? it can be one of `abort`, `skip`, `use_default`) {fix: "use_default"}
+            error 5:73 unknown-value: `on_timeout` cannot be `usedefault` (did you mean `use_default`? available: `abort`, `skip`, `use_default`) {fix: "use_default"}
         "#]],
     );
 }
@@ -267,7 +267,7 @@ fn words_that_are_cut_short_and_providers_without_a_model() {
     check_one(
         "version: \"0.1\"\nagents: {a: {model: \"openai:m\", system: s, guardrails: [{name: length, config: {mode: trunc}}]}}\nnodes: {n: {agent: a, writes: output.n}}\n",
         expect![[r#"
-            error 2:87 unknown-value: `mode` cannot be `trunc` (did you mean `truncate`? it can be one of `truncate`, `raise`) {maybe: "truncate"}
+            error 2:87 unknown-value: `mode` cannot be `trunc` (did you mean `truncate`? available: `truncate`, `raise`) {maybe: "truncate"}
         "#]],
     );
     let provider = |name: &str| {
@@ -276,13 +276,13 @@ fn words_that_are_cut_short_and_providers_without_a_model() {
     check_one(
         &provider("anthropik"),
         expect![[r#"
-            error 2:52 unknown-provider: `anthropik` is not a provider that is known here (did you mean `anthropic`?) {fix: "anthropic"}
+            error 2:52 unknown-provider: unknown provider `anthropik` (did you mean `anthropic`?) {fix: "anthropic"}
         "#]],
     );
     check_one(
         &provider("groq"),
         expect![[r#"
-            error 2:52 missing-key: there is no default model for the provider `groq` (name one with `model`)
+            error 2:52 missing-key: the provider `groq` has no default model (write `model`)
         "#]],
     );
 }
@@ -295,13 +295,13 @@ fn swarms_in_nodes_of_another_type() {
             "version: \"0.1\"\nnodes:\n  f: {{type: factory, agents: [{member}], for_each: '[1]', writes: output.f}}\n"
         ),
         expect![[r#"
-            error 3:22 missing-key: the agents of a factory's swarm stand under `swrm` (write `swrm:` above and put `agents` and `synthesis` beneath it)
+            error 3:22 missing-key: the agents of a factory's swarm belong under `swrm` (write `swrm:` above them, and indent `agents` and `synthesis` under it)
         "#]],
     );
     check_one(
         "version: \"0.1\"\nnodes:\n  f: {type: agent, agents: [{id: c, provider: openai, prompt: p}]}\n",
         expect![[r#"
-            error 3:13 missing-key: an agent node has one `agent`, a swarm has `agents` (write `type: swrm`) {maybe: "swrm"}
+            error 3:13 missing-key: an agent node has one `agent`; a swarm has `agents` (write `type: swrm`) {maybe: "swrm"}
         "#]],
     );
     check_one(

@@ -19,37 +19,37 @@ fn a_word_for_a_default_is_the_default() {
         (
             "string",
             expect![[r#"
-                warning 4:24 wrong-default: `x` is the text `string` unless given (write a default, or `x:` for a field that a run has to give)
+                warning 4:24 wrong-default: the default of `x` is the text `string` (write a default value, or `x:` for a required field)
             "#]],
         ),
         (
             "integer",
             expect![[r#"
-                warning 4:24 wrong-default: `x` is the text `integer` unless given (write a default, or `x:` for a field that a run has to give)
+                warning 4:24 wrong-default: the default of `x` is the text `integer` (write a default value, or `x:` for a required field)
             "#]],
         ),
         (
             "required",
             expect![[r#"
-                warning 4:24 wrong-default: `x` is the text `required` unless given (write a default, or `x:` for a field that a run has to give)
+                warning 4:24 wrong-default: the default of `x` is the text `required` (write a default value, or `x:` for a required field)
             "#]],
         ),
         (
             "TODO",
             expect![[r#"
-                warning 4:24 wrong-default: `x` is the text `TODO` unless given (write a default, or `x:` for a field that a run has to give)
+                warning 4:24 wrong-default: the default of `x` is the text `TODO` (write a default value, or `x:` for a required field)
             "#]],
         ),
         (
             "<your name>",
             expect![[r#"
-                warning 4:24 wrong-default: `x` is the text `<your name>` unless given (write a default, or `x:` for a field that a run has to give)
+                warning 4:24 wrong-default: the default of `x` is the text `<your name>` (write a default value, or `x:` for a required field)
             "#]],
         ),
         (
             "...",
             expect![[r#"
-                warning 4:24 wrong-default: `x` is the text `...` unless given (write a default, or `x:` for a field that a run has to give)
+                warning 4:24 wrong-default: the default of `x` is the text `...` (write a default value, or `x:` for a required field)
             "#]],
         ),
     ] {
@@ -116,14 +116,14 @@ fn a_type_in_the_place_of_a_default() {
             "{type: string, default: children}",
             expect![[r#"
                 warning 2:45 unknown-property: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `default`)
-                warning 4:21 no-effect: `who` is this whole mapping unless given: a field of `input` is its default (write the default alone: `who: children`)
+                warning 4:21 no-effect: the default of `who` is this whole mapping (write only the default: `who: children`)
             "#]],
         ),
         (
             "{type: list, description: x}",
             expect![[r#"
                 warning 2:45 unknown-property: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `description`)
-                warning 4:21 no-effect: `who` is this whole mapping unless given: a field of `input` is its default (write the default alone, or `who:` for a field that a run has to give)
+                warning 4:21 no-effect: the default of `who` is this whole mapping (write only the default, or `who:` for a required field)
             "#]],
         ),
         (
@@ -149,7 +149,7 @@ fn an_input_that_is_no_list_by_its_default() {
     check_one(
         &over("german"),
         expect![[r#"
-            warning 4:46 wrong-type: `inputs.langs` is no JSON list by its default, so a run without that input fails (write the default as a list, or as the text of one: `'["a", "b"]'`) [5:21 the default]
+            warning 4:46 wrong-type: the default of `inputs.langs` is not a JSON list, so a run without this input fails (write the default as a list, or as the text of one: `'["a", "b"]'`) [5:21 the default]
         "#]],
     );
     check_one(&over("[de, fr]"), expect![""]);
@@ -167,14 +167,14 @@ fn an_input_that_the_caller_leaves_out() {
     check(
         &[("parent.yaml", parent), ("child.yaml", &child("{{ inputs.other }} {{ inputs.topic }}"))],
         expect![[r#"
-        error parent.yaml 3:28 missing-key: `./child.yaml` reads `inputs.topic`, which is neither given here nor declared there (give it: `inputs: {topic: ...}`)
-        error child.yaml 2:64 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
-    "#]],
+            error parent.yaml 3:28 missing-key: `./child.yaml` reads `inputs.topic`, which is neither passed here nor declared there (pass it: `inputs: {topic: ...}`)
+            error child.yaml 2:64 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
+        "#]],
     );
     check(
         &[("parent.yaml", parent), ("child.yaml", &child("{{ inputs.othr }}"))],
         expect![[r#"
-            warning parent.yaml 3:51 no-effect: `other` has no effect: `./child.yaml` does not read it (it is read there as `{{ inputs.other }}`)
+            warning parent.yaml 3:51 no-effect: `other` has no effect: `./child.yaml` does not read it (write `{{ inputs.other }}` where it should be read)
             error child.yaml 2:45 unknown-property: `inputs.othr` is not defined: `inputs` has no `othr` (did you mean `inputs.other`?) {fix: child.yaml 2:52 "other"}
         "#]],
     );
@@ -200,7 +200,7 @@ fn an_input_of_a_sub_workflow_that_is_misspelt() {
     told(
         "sumary: x",
         expect![[r#"
-            error flow.yaml 3:51 unknown-input: `./child.yaml` has no input `sumary`, and needs `summary` (did you mean `summary`?) [child.yaml 4:9 declared here] {fix: "summary"}
+            error flow.yaml 3:51 unknown-input: `./child.yaml` has no input `sumary`, but needs `summary` (did you mean `summary`?) [child.yaml 4:9 declared here] {fix: "summary"}
         "#]],
     );
     told(
@@ -217,7 +217,7 @@ fn numbers_that_do_not_fit() {
     check_one(
         &flow("{{ index }}", &format!("{size}input: {{message: bakeries}}\n")),
         expect![[r#"
-            warning 3:54 wrong-type: `inputs.message` is no number of instances by its default: `bakeries` (write a whole number from 1 to 100) [4:9 the default]
+            warning 3:54 wrong-type: the default of `inputs.message` is not a number of instances: `bakeries` (write a whole number from 1 to 100) [4:9 the default]
         "#]],
     );
     check_one(&flow("{{ index }}", &format!("{size}input: {{message: '3'}}\n")), expect![""]);

@@ -9,13 +9,13 @@ fn models_with_something_in_their_names() {
     check_one(
         "version: \"0.1\"\nagents: {a: {model: \"openai: gpt-4o\", system: x}}\nnodes: {n: {agent: a, writes: output.n}}\n",
         expect![[r#"
-            warning 2:21 bad-model: `openai: gpt-4o` has a blank or a quote in it, and no model's name has {maybe: 2:22 "openai:gpt-4o"}
+            warning 2:21 bad-model: a model name cannot contain spaces or quotes: `openai: gpt-4o` {maybe: 2:22 "openai:gpt-4o"}
         "#]],
     );
     check_one(
         "version: \"0.1\"\nagents: {a: {model: \"openai:gpt-4o,\", system: x}}\nnodes: {n: {agent: a, writes: output.n}}\n",
         expect![[r#"
-            warning 2:21 bad-model: `openai:gpt-4o,` has a comma or semicolon at its end, and no model's name has {maybe: 2:22 "openai:gpt-4o"}
+            warning 2:21 bad-model: a model name cannot end with a comma or semicolon: `openai:gpt-4o,` {maybe: 2:22 "openai:gpt-4o"}
         "#]],
     );
     let swarm = |model: &str| {
@@ -26,13 +26,13 @@ fn models_with_something_in_their_names() {
     check_one(
         &swarm("ollama:llama3.2"),
         expect![[r#"
-            warning 2:67 bad-model: `model` is the name alone, without `ollama`: the provider goes in `provider` (write `llama3.2`) {fix: 2:68 "llama3.2"}
+            warning 2:67 bad-model: `model` must not contain the provider `ollama`: it goes in `provider` (write `llama3.2`) {fix: 2:68 "llama3.2"}
         "#]],
     );
     check_one(
         &swarm("openai:gpt-4o"),
         expect![[r#"
-            warning 2:67 bad-model: `model` is the name alone, without `openai`: the provider goes in `provider` (write `gpt-4o`) {fix: 2:68 "gpt-4o"}
+            warning 2:67 bad-model: `model` must not contain the provider `openai`: it goes in `provider` (write `gpt-4o`) {fix: 2:68 "gpt-4o"}
         "#]],
     );
     check_one(&swarm("llama3.2:1b"), expect![""]);
@@ -87,7 +87,7 @@ fn a_swarm_s_model_of_another_maker() {
     swarm(
         "provider: \"openai:gpt-4o\"",
         expect![[r#"
-            error 4:46 unknown-provider: `provider` is the name of the provider alone, without a model (write two keys: `provider: openai` and `model: gpt-4o`)
+            error 4:46 unknown-provider: `provider` must be the name of the provider, without a model (write two keys: `provider: openai` and `model: gpt-4o`)
         "#]],
     );
     swarm("provider: openai, model: gpt-4o", expect![""]);

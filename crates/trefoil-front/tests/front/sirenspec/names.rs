@@ -35,7 +35,7 @@ fn names_that_nobody_defines() {
     check_one(
         &second("{{ pln.output }}"),
         expect![[r#"
-            error 2:89 unresolved-name: `pln.output` is not defined: no node, written path or state is called `pln` (did you mean `plan.output`?) {fix: 2:89 "plan"}
+            error 2:89 unresolved-name: `pln.output` is not defined: no node, written path or state is named `pln` (did you mean `plan.output`?) {fix: 2:89 "plan"}
         "#]],
     );
     check_one(
@@ -47,7 +47,7 @@ fn names_that_nobody_defines() {
     check_one(
         &second("{{ plan.output.text }}"),
         expect![[r#"
-            error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: `{{ plan.output }}` puts in all of it)
+            error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: write `{{ plan.output }}` for all of it)
         "#]],
     );
     check_one(
@@ -90,9 +90,9 @@ fn names_that_nobody_defines() {
     check_one(
         &second("{{ output.reply }} {{ output.report }}"),
         expect![[r#"
-        error 2:89 unordered-read: `reply` reads its own output: `output.reply` (a node can read only what ended before it)
-        error 2:108 unknown-property: `output.report` is not defined: `output` has no `report`
-    "#]],
+            error 2:89 unordered-read: `reply` reads its own output, which has no value before it has run: `output.reply` (a node can read only what ended before it)
+            error 2:108 unknown-property: `output.report` is not defined: `output` has no `report`
+        "#]],
     );
 }
 
@@ -117,8 +117,8 @@ fn working_dot_node_id_is_for_conditions_only() {
     check_one(
         &second("{{ working.plan.output }} {{ working.plan }}"),
         expect![[r#"
-            error 2:89 working-dot-node-id: working_dot_node_id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "plan.output"}
-            error 2:115 working-dot-node-id: working_dot_node_id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "plan.output"}
+            error 2:89 working-dot-node-id: working_dot_node_id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths that you write or seed yourself) {fix: "plan.output"}
+            error 2:115 working-dot-node-id: working_dot_node_id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths that you write or seed yourself) {fix: "plan.output"}
         "#]],
     );
     let condition =
@@ -132,10 +132,10 @@ fn positions_inside_block_scalars() {
     check_one(
         text,
         expect![[r#"
-        error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
-        error 8:9 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
-        error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
-    "#]],
+            error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is named `nope` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
+            error 8:9 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
+            error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is named `nobody` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
+        "#]],
     );
 }
 
@@ -158,7 +158,7 @@ fn written_paths_come_before_nodes() {
         sources("{{ plan }}", ""),
         "plan <- (compose({} + [plan.note: $plan.output]) | compose({\"plan\":{}} + [plan: $plan])).plan"
     );
-    // A seed lies beneath what is written.
+    // A seed lies under what is written.
     assert_eq!(
         sources("{{ plan.note }}", "state: {working: {plan: {note: none}, other: 1}}\n"),
         "plan.note <- compose({\"plan\":{\"note\":\"none\"}} + [plan.note: $plan.output]).plan.note"
@@ -269,14 +269,14 @@ fn factories_see_their_item_and_their_inputs() {
             "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ item }}\", inputs: {x: 1, y: \"{{ inputs.x }}\"}, writes: working.f}\n",
         ),
         expect![[r#"
-        error 4:46 loop-variable: `item` is defined only inside a factory (it stands for the list element in a factory's `inputs` and in its agents' prompts)
-        error 4:78 unknown-property: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
-    "#]],
+            error 4:46 loop-variable: `item` is defined only inside a factory (use it in a factory's `inputs` and in its agents' prompts, where it is the list element)
+            error 4:78 unknown-property: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
+        "#]],
     );
     check_one(
         &flow("{{ item }} {{ index }}", "nodes:\n  f: {type: factory, agent: a, swarm_size: 3, writes: working.f}\n"),
         expect![[r#"
-            error 2:45 loop-variable: `item` is not defined with `swarm_size`: there is no list (it stands for the list element in a factory's `inputs` and in its agents' prompts)
+            error 2:45 loop-variable: `item` is not defined with `swarm_size`, which has no list (use it in a factory's `inputs` and in its agents' prompts, where it is the list element)
         "#]],
     );
 }
@@ -289,9 +289,9 @@ fn the_environment_decides_nothing() {
             "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ env.LIST | default('[]') }}\", writes: working.f}\n  g: {type: factory, agent: a, swarm_size: \"{{ env.N }}\", writes: working.g}\n",
         ),
         expect![[r#"
-        error 4:46 env-decides: `env.LIST` cannot be used in `for_each`: what a run does must not depend on the environment (pass the value in as a field of `input`)
-        error 5:48 env-decides: `env.N` cannot be used in `swarm_size`: what a run does must not depend on the environment (pass the value in as a field of `input`)
-    "#]],
+            error 4:46 env-decides: `env.LIST` cannot be used in `for_each`: what a run does must not depend on the environment (pass the value as a field of `input`)
+            error 5:48 env-decides: `env.N` cannot be used in `swarm_size`: what a run does must not depend on the environment (pass the value as a field of `input`)
+        "#]],
     );
 }
 
@@ -311,16 +311,16 @@ fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
         expect![[r#"
             error 2:45 unknown-property: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?) {maybe: 2:54 "p"}
             error 7:47 unknown-property: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?) {maybe: 7:56 "p"}
-            error 7:72 unordered-read: `s` reads its own output: `s.output` (a node can read only what ended before it)
+            error 7:72 unordered-read: `s` reads its own output, which has no value before it has run: `s.output` (a node can read only what ended before it)
         "#]],
     );
     let text = swarm("{{ s.agents.p.output }} {{ s.agents.q.output | default('') }}", "{{ s.agents.q.output }}");
     check_one(
         &text.replace("type: swrm\n", "type: swrm\n    on_failure: continue\n"),
         expect![[r#"
-        warning 2:45 maybe-undefined: `s.agents.q.output` may not be there: agent `q` may have failed (write `{{ s.agents.q.output | default('...') }}`)
-        warning 8:47 maybe-undefined: `s.agents.p.output` may not be there: agent `p` may have failed (write `{{ s.agents.p.output | default('...') }}`)
-    "#]],
+            warning 2:45 maybe-undefined: `s.agents.q.output` may be missing: agent `q` may have failed (write `{{ s.agents.q.output | default('...') }}`)
+            warning 8:47 maybe-undefined: `s.agents.p.output` may be missing: agent `p` may have failed (write `{{ s.agents.p.output | default('...') }}`)
+        "#]],
     );
 }
 
@@ -350,7 +350,7 @@ fn a_node_with_the_name_of_something_else_is_told() {
     check_one(
         &flow("x", nodes),
         expect![[r#"
-        warning 4:3 reserved-name: templates cannot read what a node called `item` leaves: the name means something else (give the node another name)
-    "#]],
+            warning 4:3 reserved-name: templates cannot read the result of a node named `item`: the name means something else (rename the node)
+        "#]],
     );
 }

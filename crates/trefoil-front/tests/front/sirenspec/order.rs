@@ -19,9 +19,9 @@ fn without_edges_the_file_is_the_order() {
     check_one(
         &workflow("{{ last.output }} {{ three | default('x') }}", LINE),
         expect![[r#"
-        error 2:80 unordered-read: `reader` reads `last.output`, but `last` does not end before it (without edges nodes run in the order of the file: declare `last` first)
-        error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (without edges nodes run in the order of the file: declare `last` first)
-    "#]],
+            error 2:80 unordered-read: `reader` reads `last.output`, but `last` does not end before it (declare `last` first: without edges nodes run in the order of the file)
+            error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (declare `last` first: without edges nodes run in the order of the file)
+        "#]],
     );
     // What was there before is no forward reference.
     check_one(&workflow("{{ three }}", &format!("{LINE}state: {{working: {{three: none}}}}\n")), expect![""]);
@@ -58,7 +58,7 @@ fn conditions_read_what_has_ended_with_their_source() {
     check_one(
         &with("working.last.output == 'a'"),
         expect![[r#"
-            error 7:42 unordered-read: the condition on an edge from `first` reads `working.last.output`, but `last` does not end before it (`last` has to end before `first`: add an edge)
+            error 7:42 unordered-read: the condition on an edge from `first` reads `working.last.output`, but `last` does not end before it (add an edge: `last` must end before `first`)
         "#]],
     );
     check_one(
@@ -70,7 +70,7 @@ fn conditions_read_what_has_ended_with_their_source() {
     check_one(
         &with("output.two"),
         expect![[r#"
-            error 7:42 unordered-read: the condition on an edge from `first` reads `output.two`, but `reader`, which writes it, does not end before it (`reader` has to end before `first`: add an edge)
+            error 7:42 unordered-read: the condition on an edge from `first` reads `output.two`, but `reader`, which writes it, does not end before it (add an edge: `reader` must end before `first`)
         "#]],
     );
 }
@@ -81,13 +81,13 @@ fn cycles_of_edges() {
     check_one(
         &edges("  - {from: first, to: first}\n"),
         expect![[r#"
-            error 8:5 edge-cycle: the edges form a cycle: `first` -> `first` (a workflow has no loops: take one of these edges out)
+            error 8:5 edge-cycle: the edges form a cycle: `first` -> `first` (remove one of these edges: a workflow has no loops)
         "#]],
     );
     check_one(
         &edges("  - {from: first, to: reader}\n  - {from: reader, to: last}\n  - {from: last, to: first}\n"),
         expect![[r#"
-            error 10:5 edge-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (a workflow has no loops: take one of these edges out) [8:5 `first` -> `reader`] [9:5 `reader` -> `last`]
+            error 10:5 edge-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (remove one of these edges: a workflow has no loops) [8:5 `first` -> `reader`] [9:5 `reader` -> `last`]
         "#]],
     );
 }
@@ -98,7 +98,7 @@ fn cycles_of_templates() {
     check_one(
         text,
         expect![[r#"
-            error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references) [4:38 `two` reads `one.output` of `one`] [3:38 `one` reads `two.output` of `two`]
+            error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only what ended before it) [4:38 `two` reads `one.output` of `one`] [3:38 `one` reads `two.output` of `two`]
         "#]],
     );
     // It is reported where a node reads what comes after it. The same through paths that they write.
@@ -110,7 +110,7 @@ fn cycles_of_templates() {
     check_one(
         &format!("{text}  three: {{agent: b, writes: output.x}}\nedges: [{{from: two, to: three}}]\n"),
         expect![[r#"
-            error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references) [4:38 `two` reads `first` of `one`] [3:38 `one` reads `second` of `two`]
+            error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only what ended before it) [4:38 `two` reads `first` of `one`] [3:38 `one` reads `second` of `two`]
         "#]],
     );
 }
@@ -156,7 +156,7 @@ fn fallbacks_run_in_place_of_their_node() {
     check_one(
         &workflow("x", &edges),
         expect![[r#"
-            warning 9:5 no-effect: the edge to `spare` has no effect: that node runs only when `main` failed (the order of the two nodes still holds)
+            warning 9:5 no-effect: the edge to `spare` has no effect: that node runs only if `main` fails (remove it, or keep it only for the order of the two nodes)
         "#]],
     );
     let circle = nodes.replace(
@@ -212,7 +212,7 @@ fn an_edge_that_is_there_already_has_no_effect() {
     check_one(
         &edges("{from: first, to: last}"),
         expect![[r#"
-            warning 10:5 no-effect: the edge from `first` to `last` is there already (remove one of the two) [9:5 here]
+            warning 10:5 no-effect: the edge from `first` to `last` is listed twice (remove one of them) [9:5 the first one]
         "#]],
     );
     check_one(&edges("{from: reader, to: last}"), expect![""]);

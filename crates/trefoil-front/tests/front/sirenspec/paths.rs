@@ -10,17 +10,17 @@ fn names_that_are_right_and_stand_elsewhere() {
     told(
         "{{ topic }} {{ input }} {{ inputs }}",
         expect![[r#"
-            error 6:17 unresolved-name: `topic` is not defined: no node, written path or state is called `topic` (did you mean `inputs.topic`?) {maybe: "inputs.topic"}
-            error 6:29 unresolved-name: `input` is not defined: no node, written path or state is called `input` (did you mean `inputs.message`?) {maybe: "inputs.message"}
+            error 6:17 unresolved-name: `topic` is not defined: no node, written path or state is named `topic` (did you mean `inputs.topic`?) {maybe: "inputs.topic"}
+            error 6:29 unresolved-name: `input` is not defined: no node, written path or state is named `input` (did you mean `inputs.message`?) {maybe: "inputs.message"}
             error 6:41 unresolved-name: `inputs` needs a field name after it (for example `{{ inputs.message }}`) {maybe: "inputs.message"}
         "#]],
     );
     told(
         "{{ nodes.d.output }} {{ outputs.d }} {{ outputs.e }} {{ output.text.long }}",
         expect![[r#"
-            error 6:17 unresolved-name: `nodes.d.output` is not defined: no node, written path or state is called `nodes` (did you mean `d.output`?) {maybe: "d.output"}
-            error 6:38 unresolved-name: `outputs.d` is not defined: no node, written path or state is called `outputs` (did you mean `d.output`?) {maybe: "d.output"}
-            error 6:54 unresolved-name: `outputs.e` is not defined: no node, written path or state is called `outputs` (available: `d`, `n`, `text`, `inputs`, `env`, `item`, `index`, `total`)
+            error 6:17 unresolved-name: `nodes.d.output` is not defined: no node, written path or state is named `nodes` (did you mean `d.output`?) {maybe: "d.output"}
+            error 6:38 unresolved-name: `outputs.d` is not defined: no node, written path or state is named `outputs` (did you mean `d.output`?) {maybe: "d.output"}
+            error 6:54 unresolved-name: `outputs.e` is not defined: no node, written path or state is named `outputs` (available: `d`, `n`, `text`, `inputs`, `env`, `item`, `index`, `total`)
             error 6:70 unknown-property: `output.text.long` is not defined: `output` has no `text` (did you mean `working.text.long`?) {maybe: "working.text.long"}
         "#]],
     );
@@ -32,18 +32,18 @@ fn names_that_are_right_and_stand_elsewhere() {
     check_one(
         &swarm("{{ pro.output }} {{ agents.pro.output }} {{ s.pro.output }} {{ pro }}"),
         expect![[r#"
-            error 6:47 unresolved-name: `pro.output` is not defined: no node, written path or state is called `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
-            error 6:64 unresolved-name: `agents.pro.output` is not defined: no node, written path or state is called `agents` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
+            error 6:47 unresolved-name: `pro.output` is not defined: no node, written path or state is named `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
+            error 6:64 unresolved-name: `agents.pro.output` is not defined: no node, written path or state is named `agents` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
             error 6:88 unknown-property: `s.pro.output` is not defined: `s` has no `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
-            error 6:107 unresolved-name: `pro` is not defined: no node, written path or state is called `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
+            error 6:107 unresolved-name: `pro` is not defined: no node, written path or state is named `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
         "#]],
     );
     check_one(&swarm("{{ s.agents.pro.output }}"), expect![""]);
     check_one(
         &swarm("{ s.agents.pro.output } ${_budget.total_tokens}"),
         expect![[r#"
-            warning 6:44 not-a-placeholder: `{ s.agents.pro.output }` is text, and `s.agents.pro.output` is not read: a placeholder has two braces on both sides {maybe: "{{ s.agents.pro.output }}"}
-            warning 6:68 not-a-placeholder: `${_budget.total_tokens}` is text, and `_budget.total_tokens` is not read: a placeholder has two braces on both sides {maybe: "{{ _budget.total_tokens }}"}
+            warning 6:44 not-a-placeholder: `{ s.agents.pro.output }` is text, so `s.agents.pro.output` is not read: a placeholder has two braces on both sides {maybe: "{{ s.agents.pro.output }}"}
+            warning 6:68 not-a-placeholder: `${_budget.total_tokens}` is text, so `_budget.total_tokens` is not read: a placeholder has two braces on both sides {maybe: "{{ _budget.total_tokens }}"}
         "#]],
     );
 }
@@ -67,35 +67,35 @@ fn results_read_as_keys_of_working() {
         "working.sub.verdict",
         "sub.output.verdict",
         expect![[r#"
-            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.sub.verdict` reads node `sub` through `working` (use `{{ sub.output.verdict }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "sub.output.verdict"}
+            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.sub.verdict` reads node `sub` through `working` (use `{{ sub.output.verdict }}`; in templates `working.*` is for paths that you write or seed yourself) {fix: "sub.output.verdict"}
         "#]],
     );
     told(
         "working.sub.output.verdict",
         "sub.output.verdict",
         expect![[r#"
-            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.sub.output.verdict` reads node `sub` through `working` (use `{{ sub.output.verdict }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "sub.output.verdict"}
+            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.sub.output.verdict` reads node `sub` through `working` (use `{{ sub.output.verdict }}`; in templates `working.*` is for paths that you write or seed yourself) {fix: "sub.output.verdict"}
         "#]],
     );
     told(
         "working.sub.vrdct",
         "sub.output",
         expect![[r#"
-            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.sub.vrdct` reads node `sub` through `working` (use `{{ sub.output }}`; in templates `working.*` is for paths you write or seed yourself) {maybe: "sub.output"}
+            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.sub.vrdct` reads node `sub` through `working` (use `{{ sub.output }}`; in templates `working.*` is for paths that you write or seed yourself) {maybe: "sub.output"}
         "#]],
     );
     told(
         "working.fan.0",
         "fan.outputs.0",
         expect![[r#"
-            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.fan.0` reads node `fan` through `working` (use `{{ fan.outputs.0 }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "fan.outputs.0"}
+            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.fan.0` reads node `fan` through `working` (use `{{ fan.outputs.0 }}`; in templates `working.*` is for paths that you write or seed yourself) {fix: "fan.outputs.0"}
         "#]],
     );
     told(
         "working.plan.text",
         "plan.output",
         expect![[r#"
-            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.plan.text` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself) {maybe: "plan.output"}
+            error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `working.plan.text` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths that you write or seed yourself) {maybe: "plan.output"}
         "#]],
     );
     let sure = |path: &str| {
@@ -113,7 +113,7 @@ fn paths_that_go_on_behind_text_and_lists() {
     check_one(
         "version: \"0.1\"\nagents: {a: {model: \"openai:m\", system: s}, b: {model: \"openai:m\", system: \"{{ plan.output }}\"}}\nnodes:\n  pln: {agent: a, writes: working.plan}\n  n: {agent: b, writes: output.n}\n",
         expect![[r#"
-            error 2:80 property-of-text: `plan.output` is not defined: `plan` has no `output` (`plan` is what node `pln` writes: use `{{ plan }}` or `{{ pln.output }}`) {maybe: "pln.output"}
+            error 2:80 property-of-text: `plan.output` is not defined: `plan` has no `output` (node `pln` writes `plan`: use `{{ plan }}` or `{{ pln.output }}`) {maybe: "pln.output"}
         "#]],
     );
     let schema = "guardrails: [{name: schema, config: {schema: {type: object}}}]";
@@ -125,19 +125,19 @@ fn paths_that_go_on_behind_text_and_lists() {
     check_one(
         &text(""),
         expect![[r#"
-            error 5:32 property-of-text: `d.output.score` is not defined: `d.output` has no `score` (it is text: `{{ d.output }}` puts in all of it)
+            error 5:32 property-of-text: `d.output.score` is not defined: `d.output` has no `score` (it is text: write `{{ d.output }}` for all of it)
         "#]],
     );
     check_one(
         &text(&format!(", {schema}")),
         expect![[r#"
-            error 5:32 property-of-text: `d.output.score` is not defined: `d.output` has no `score` (it is text, though a `schema` guardrail checks that it reads as an object: `{{ d.output }}` puts in all of it)
+            error 5:32 property-of-text: `d.output.score` is not defined: `d.output` has no `score` (it is text, although a `schema` guardrail checks it as an object: write `{{ d.output }}` for all of it)
         "#]],
     );
     check_one(
         &flow("{{ working.l.7 }}", "state: {working: {l: [a, b]}}\nnodes: {n: {agent: a, writes: output.n}}\n"),
         expect![[r#"
-            error 2:45 unknown-property: `working.l.7` is not defined: `working.l` has no `7` (it is a list: the first index is 0, the last one 1)
+            error 2:45 unknown-property: `working.l.7` is not defined: `working.l` has no `7` (it is a list: use an index from 0 to 1)
         "#]],
     );
 }
@@ -182,7 +182,7 @@ fn the_list_of_a_factory_is_offered_where_a_list_is_needed() {
     check_one(
         &over("ideas.output"),
         expect![[r#"
-            warning 5:46 wrong-type: `ideas.output` joins the results of all instances of `ideas` as text; it is not a list (the list is `{{ ideas.outputs }}`) {maybe: 5:52 "outputs"}
+            warning 5:46 wrong-type: `ideas.output` joins the results of all instances of `ideas` as text; it is not a list (write `{{ ideas.outputs }}` for the list) {maybe: 5:52 "outputs"}
         "#]],
     );
     check_one(&over("ideas.outputs"), expect![""]);
@@ -201,7 +201,7 @@ fn a_value_of_state_without_content() {
     check_one(
         &text("{{ working.tone }}", ""),
         expect![[r#"
-            warning 2:45 maybe-undefined: `working.tone` is null: `state` gives it no value, and no node before writes it (a template puts the word `null` in; write `""` for an empty text)
+            warning 2:45 maybe-undefined: `working.tone` is null: `state` has no value for it, and no node writes it before (write `""` for an empty text; a template prints the word `null`)
         "#]],
     );
     check_one(&text("{{ working.tone }}", "''"), expect![""]);
@@ -221,7 +221,7 @@ fn a_node_that_writes_where_another_leaves_its_result() {
     check_one(
         &nodes("working.draft.output", ""),
         expect![[r#"
-            warning 5:30 write-conflict: `review` writes where `draft` leaves its result: from then on `draft.output` is what `review` wrote (write `working.review.output`, or another path of its own) [4:3 this node]
+            warning 5:30 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is what `review` wrote (write `working.review.output`, or another path of its own) [4:3 this node]
         "#]],
     );
     check_one(&nodes("working.draft.notes", ""), expect![""]);
@@ -237,13 +237,13 @@ fn paths_that_are_written_where_something_else_stands() {
     check_one(
         &node("working._budget", "mail"),
         expect![[r#"
-            warning 4:25 reserved-name: what is written to `working._budget` cannot be read: it holds what the run has used so far (write to a path of another name)
+            warning 4:25 reserved-name: nothing can read what is written to `working._budget`: it holds what the run has used so far (write to another path)
         "#]],
     );
     check_one(
         &node("output.channel.name", "mail"),
         expect![[r#"
-            warning 4:25 write-conflict: writing here replaces the seeded value `output.channel` (write to a path that is not beneath a text)
+            warning 4:25 write-conflict: writing here replaces the seeded value `output.channel` (write to a path that is not under a text value)
         "#]],
     );
     check_one(&node("output.channel.name", "{name: x}"), expect![""]);
@@ -256,19 +256,19 @@ fn paths_that_no_template_can_read() {
     check_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: output.a b}\n"),
         expect![[r#"
-            warning 4:25 bad-path: `output.a b` has white space in it, so no template can read it
+            warning 4:25 bad-path: `output.a b` contains a space, so no template can read it
         "#]],
     );
     check_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: \"output.a[0]\"}\n"),
         expect![[r#"
-            warning 4:25 bad-path: `output.a[0]` has `[` in it, so no template can read it
+            warning 4:25 bad-path: `output.a[0]` contains `[`, so no template can read it
         "#]],
     );
     check_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: output}\n"),
         expect![[r#"
-            warning 4:25 bad-path: `output` alone writes `output.output`: the name after the dot is missing (give it a name: `output.reply`)
+            warning 4:25 bad-path: `output` alone writes `output.output`: the name after the dot is missing (add a name: `output.reply`)
         "#]],
     );
 }

@@ -10,39 +10,39 @@ fn text_that_looks_like_a_placeholder() {
     told(
         "{ d.output }",
         expect![[r#"
-            warning 6:14 not-a-placeholder: `{ d.output }` is text, and `d.output` is not read: a placeholder has two braces on both sides {maybe: "{{ d.output }}"}
+            warning 6:14 not-a-placeholder: `{ d.output }` is text, so `d.output` is not read: a placeholder has two braces on both sides {maybe: "{{ d.output }}"}
         "#]],
     );
     told(
         "{inputs.topic}} and {{ d.output }}",
         expect![[r#"
-            warning 6:14 not-a-placeholder: `{inputs.topic}}` is text, and `inputs.topic` is not read: a placeholder has two braces on both sides {maybe: "{{ inputs.topic }}"}
+            warning 6:14 not-a-placeholder: `{inputs.topic}}` is text, so `inputs.topic` is not read: a placeholder has two braces on both sides {maybe: "{{ inputs.topic }}"}
         "#]],
     );
     told(
         "${text.long} { { env.X_Y } }",
         expect![[r#"
-            warning 6:14 not-a-placeholder: `${text.long}` is text, and `text.long` is not read: a placeholder has two braces on both sides {maybe: "{{ text.long }}"}
-            warning 6:27 not-a-placeholder: `{ { env.X_Y } }` is text, and `env.X_Y` is not read: a placeholder has two braces on both sides {maybe: "{{ env.X_Y }}"}
+            warning 6:14 not-a-placeholder: `${text.long}` is text, so `text.long` is not read: a placeholder has two braces on both sides {maybe: "{{ text.long }}"}
+            warning 6:27 not-a-placeholder: `{ { env.X_Y } }` is text, so `env.X_Y` is not read: a placeholder has two braces on both sides {maybe: "{{ env.X_Y }}"}
         "#]],
     );
     told(
         "{% if d.output %}x{% endif %}",
         expect![[r#"
-            warning 6:14 not-a-placeholder: `{% if d.output %}` is text, and `d.output` is not read (this format has no blocks; use `| default('text')` or `when` on an edge)
+            warning 6:14 not-a-placeholder: `{% if d.output %}` is text, so `d.output` is not read (this format has no blocks; use `| default('text')` or `when` on an edge)
         "#]],
     );
     told(
         "[[ working.text.long ]] <%= inputs.message %>",
         expect![[r#"
-            warning 6:14 not-a-placeholder: `[[ working.text.long ]]` is text, and `working.text.long` is not read: a placeholder has two braces on both sides {maybe: "{{ working.text.long }}"}
-            warning 6:38 not-a-placeholder: `<%= inputs.message %>` is text, and `inputs.message` is not read: a placeholder has two braces on both sides {maybe: "{{ inputs.message }}"}
+            warning 6:14 not-a-placeholder: `[[ working.text.long ]]` is text, so `working.text.long` is not read: a placeholder has two braces on both sides {maybe: "{{ working.text.long }}"}
+            warning 6:38 not-a-placeholder: `<%= inputs.message %>` is text, so `inputs.message` is not read: a placeholder has two braces on both sides {maybe: "{{ inputs.message }}"}
         "#]],
     );
     told(
         "${{ d.output }}",
         expect![[r#"
-            warning 6:14 not-a-placeholder: the `$` is no part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
+            warning 6:14 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
         "#]],
     );
     // Other braces are nobody's business.
@@ -68,13 +68,13 @@ fn more_brackets_of_other_languages() {
         (
             "<one.output>",
             expect![[r#"
-                warning 4:37 not-a-placeholder: `<one.output>` is text, and `one.output` is not read: a placeholder has two braces on both sides {maybe: "{{ one.output }}"}
+                warning 4:37 not-a-placeholder: `<one.output>` is text, so `one.output` is not read: a placeholder has two braces on both sides {maybe: "{{ one.output }}"}
             "#]],
         ),
         (
             "(( one.output ))",
             expect![[r#"
-                warning 4:37 not-a-placeholder: `(( one.output ))` is text, and `one.output` is not read: a placeholder has two braces on both sides {maybe: "{{ one.output }}"}
+                warning 4:37 not-a-placeholder: `(( one.output ))` is text, so `one.output` is not read: a placeholder has two braces on both sides {maybe: "{{ one.output }}"}
             "#]],
         ),
     ] {
@@ -83,7 +83,7 @@ fn more_brackets_of_other_languages() {
     read(
         "x {one_text}",
         expect![[r#"
-            warning 4:37 not-a-placeholder: `{one_text}` is text, and `one_text` is not read: a placeholder has two braces on both sides {maybe: "{{ one_text }}"}
+            warning 4:37 not-a-placeholder: `{one_text}` is text, so `one_text` is not read: a placeholder has two braces on both sides {maybe: "{{ one_text }}"}
         "#]],
     );
     read("<one_text>{{ one_text }}</one_text> (one.output) <one> {one}", expect![""]);
@@ -107,7 +107,7 @@ fn what_looks_like_a_placeholder() {
     check_one(
         &text("{{ inputs.topic | default('{{ inputs.message }}') }}"),
         expect![[r#"
-            warning 2:45 not-a-placeholder: the default is literal text; `{{ inputs.message }}` in it is not read (a default cannot be another value: put both placeholders side by side)
+            warning 2:45 not-a-placeholder: the default is literal text, so `{{ inputs.message }}` in it is not read (write both placeholders side by side: a default cannot be another value)
         "#]],
     );
 }
@@ -138,8 +138,8 @@ fn placeholders_in_values_that_are_taken_as_they_are() {
             ),
         ),
         expect![[r#"
-            warning 4:28 no-effect: placeholders have no effect in `state`: it is taken as it is written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
-            warning 5:19 no-effect: placeholders have no effect in `input`: it is taken as it is written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
+            warning 4:28 no-effect: placeholders have no effect in `state`: it is used as written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
+            warning 5:19 no-effect: placeholders have no effect in `input`: it is used as written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
         "#]],
     );
     // What is no placeholder of this format is text that somebody gives to a model as it is.
@@ -160,13 +160,13 @@ fn lists_with_something_around_them() {
     over(
         "'Tasks: {{ m.output }}'",
         expect![[r#"
-            error 5:42 wrong-type: `for_each` must be a JSON list: this comes to text that is no list (for example `{{ plan.output }}`)
+            error 5:42 wrong-type: `for_each` must be a JSON list: this text is not a list (for example `{{ plan.output }}`)
         "#]],
     );
     over(
         "'{{ m.output }} {{ t }}'",
         expect![[r#"
-            error 5:42 wrong-type: `for_each` must be one placeholder, with nothing around it: this comes to text that is no list (for example `{{ plan.output }}`)
+            error 5:42 wrong-type: `for_each` must be one placeholder, with nothing around it: this text is not a list (for example `{{ plan.output }}`)
         "#]],
     );
     over("'[\"{{ m.output }}\", 2]'", expect![""]);

@@ -23,7 +23,7 @@ fn the_top_level() {
     check_one(
         "version: \"0.2\"\nnodes: {}\n",
         expect![[r#"
-            warning 1:10 unknown-value: version `0.2` is not known: the file is read as `0.1` (write `version: "0.1"`)
+            warning 1:10 unknown-value: unknown version `0.2`: the file is read as `0.1` (write `version: "0.1"`)
         "#]],
     );
     check_one(
@@ -125,25 +125,25 @@ fn nodes_of_every_type() {
         &nodes("  n: {agent: b, writes: output.n}\n"),
         expect![[r#"
             warning 2:10 no-effect: agent `a` is never used
-            error 4:14 unknown-reference: there is no agent `b` (did you mean `a`?) {maybe: "a"}
+            error 4:14 unknown-reference: unknown agent `b` (did you mean `a`?) {maybe: "a"}
         "#]],
     );
     check_one(
         &nodes("  n: {type: swarm, agent: a}\n  m: {agent: a, writes: output.m}\n"),
         expect![[r#"
-            error 4:13 unknown-value: `type` cannot be `swarm` (did you mean `swrm`? it can be one of `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`) {fix: "swrm"}
+            error 4:13 unknown-value: `type` cannot be `swarm` (did you mean `swrm`? available: `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`) {fix: "swrm"}
         "#]],
     );
     check_one(
         &nodes("  n: {agent: a, writes: memory.x}\n"),
         expect![[r#"
-            error 4:25 unknown-value: `writes` must begin with `working.` or `output.`, not `memory` (persistent memory is not part of this version of the format)
+            error 4:25 unknown-value: `writes` must start with `working.` or `output.`, not `memory` (persistent memory is not supported yet)
         "#]],
     );
     check_one(
         &nodes("  n: {agent: a, writes: outptu.x}\n"),
         expect![[r#"
-            error 4:25 unknown-value: `writes` must begin with `working.` or `output.`, not `outptu` (did you mean `output`?) {fix: "output"}
+            error 4:25 unknown-value: `writes` must start with `working.` or `output.`, not `outptu` (did you mean `output`?) {fix: "output"}
         "#]],
     );
     check_one(
@@ -162,7 +162,7 @@ fn nodes_of_every_type() {
     check_one(
         &nodes("  n: {type: human, writes: output.n, on_timeout: use_default}\n  m: {agent: a, writes: output.m}\n"),
         expect![[r#"
-            warning 4:38 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
+            warning 4:38 no-effect: `on_timeout` has no effect: without `timeout` the step waits forever
             error 4:50 missing-key: `on_timeout: use_default` needs `default_output`
         "#]],
     );
@@ -225,8 +225,8 @@ fn policies() {
     check_one(
         &node("retry: {max_attempts: 2, on: [network_eror, weather]}"),
         expect![[r#"
-            warning 4:65 no-effect: `network_eror` has no effect: no failure is of this class (did you mean `network_error`?) {fix: "network_error"}
-            warning 4:79 no-effect: `weather` has no effect: no failure is of this class (it can be an HTTP status, `network_error`, `timeout`, `guardrail_violation`)
+            warning 4:65 no-effect: `network_eror` has no effect: it is not a class of failures (did you mean `network_error`?) {fix: "network_error"}
+            warning 4:79 no-effect: `weather` has no effect: it is not a class of failures (use an HTTP status, `network_error`, `timeout`, `guardrail_violation`)
         "#]],
     );
     check_one(
@@ -257,7 +257,7 @@ fn policies() {
     check_one(
         &node("on_failure: {action: use_default, default_output: \"{{ x.output }}\"}"),
         expect![[r#"
-            warning 4:86 no-effect: placeholders have no effect in `default_output`: it is taken as it is written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
+            warning 4:86 no-effect: placeholders have no effect in `default_output`: it is used as written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
         "#]],
     );
 }
@@ -269,8 +269,8 @@ fn budgets() {
     check_one(
         &top("{on_exceeded: stop}"),
         expect![[r#"
-            error 4:10 missing-key: `budget` needs at least one ceiling (set `max_tokens`, `max_calls` or `max_duration_s`)
-            error 4:23 unknown-value: `on_exceeded` cannot be `stop` (it can be one of `abort`, `warn`, `skip_remaining`)
+            error 4:10 missing-key: `budget` needs at least one limit (set `max_tokens`, `max_calls` or `max_duration_s`)
+            error 4:23 unknown-value: `on_exceeded` cannot be `stop` (available: `abort`, `warn`, `skip_remaining`)
         "#]],
     );
     check_one(
@@ -282,7 +282,7 @@ fn budgets() {
     check_one(
         &top("{max_cost_usd: 0.5}"),
         expect![[r#"
-            warning 4:10 refused: `max_cost_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)
+            warning 4:10 refused: `max_cost_usd` is not supported yet (a limit in dollars needs prices; use `max_tokens`, `max_calls` or `max_duration_s`)
         "#]],
     );
 }
@@ -299,7 +299,7 @@ fn guardrails() {
     check_one(
         &top("[injektion, {config: {}}, 3]"),
         expect![[r#"
-            error 4:14 unknown-value: there is no guardrail `injektion` (did you mean `injection`? available: `injection`, `length`, `pii`, `schema`, `cost_cap`) {fix: "injection"}
+            error 4:14 unknown-value: unknown guardrail `injektion` (did you mean `injection`? available: `injection`, `length`, `pii`, `schema`, `cost_cap`) {fix: "injection"}
             error 4:26 missing-key: a guardrail needs `name`
             error 4:39 wrong-type: `guardrails` must be a list of names or of `{name, config}`, not a number
         "#]],
@@ -308,20 +308,20 @@ fn guardrails() {
         &top("[schema, cost_cap, {name: schema, config: {schema: {type: objekt}}}]"),
         expect![[r#"
             error 4:14 missing-key: the `schema` guardrail needs a schema (write `{name: schema, config: {schema: {type: object}}}`)
-            error 4:22 missing-key: the `cost_cap` guardrail needs a ceiling (write `{name: cost_cap, config: {max_tokens: 10000}}`)
-            error 4:71 invalid-schema: `objekt` is not a type (did you mean `object`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "object"}
+            error 4:22 missing-key: the `cost_cap` guardrail needs a limit (write `{name: cost_cap, config: {max_tokens: 10000}}`)
+            error 4:71 invalid-schema: unknown type `objekt` (did you mean `object`? available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "object"}
         "#]],
     );
     check_one(
         &top("[{name: cost_cap, config: {max_usd: 1}}]"),
         expect![[r#"
-            warning 4:40 refused: `max_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)
+            warning 4:40 refused: `max_usd` is not supported yet (a limit in dollars needs prices; use `max_tokens`, `max_calls` or `max_duration_s`)
         "#]],
     );
     check_one(
         &top("[{name: pii, config: {entities: [mail], entity: email}}]"),
         expect![[r#"
-            error 4:46 unknown-value: `entities` cannot be `mail` (did you mean `email`? it can be one of `email`, `phone`, `ssn`, `credit_card`) {fix: "email"}
+            error 4:46 unknown-value: `entities` cannot be `mail` (did you mean `email`? available: `email`, `phone`, `ssn`, `credit_card`) {fix: "email"}
             warning 4:53 unknown-key: config has no key `entity`
         "#]],
     );
@@ -343,8 +343,8 @@ fn swarms_and_factories() {
             "  s: {type: swrm, agents: [{id: x, provider: openai, prompt: p}, {id: x, provider: other, prompt: p}]}\n",
         ),
         expect![[r#"
-            error 3:71 duplicate-id: two agents of this swrm are called `x` [3:33 the first one]
-            error 3:84 missing-key: there is no default model for the provider `other` (name one with `model`)
+            error 3:71 duplicate-id: two agents of this swarm are named `x` [3:33 the first one]
+            error 3:84 missing-key: the provider `other` has no default model (write `model`)
         "#]],
     );
     check_one(
@@ -359,7 +359,7 @@ fn swarms_and_factories() {
             "  f: {type: factory, swrm: {agents: [{id: x, provider: openai, prompt: p}]}, swarm_size: 2, writes: working.f}\n",
         ),
         expect![[r#"
-            error 3:78 wrong-type: `swarm_size` works with `agent` only, not with `swrm` (use `for_each`)
+            error 3:78 wrong-type: `swarm_size` works only with `agent`, not with `swrm` (use `for_each`)
         "#]],
     );
     check_one(
@@ -377,7 +377,7 @@ fn swarms_and_factories() {
     check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, for_each: '[]', swarm_size: 3, writes: working.f}}\n"),
         expect![[r#"
-            error 3:54 conflicting-keys: a factory has `for_each` or `swarm_size`, not both [3:38 the other one]
+            error 3:54 conflicting-keys: a factory cannot have both `for_each` and `swarm_size` [3:38 the other one]
         "#]],
     );
     check_one(
@@ -398,7 +398,7 @@ fn swarms_and_factories() {
             "nodes: {f: {type: factory, agent: a, for_each: \"{{ inputs.message | default('none') }}\", writes: working.f}}\n",
         ),
         expect![[r#"
-            warning 3:52 wrong-type: the default of `for_each` is not a JSON list: `none` (write `'[]'` for no instance at all)
+            warning 3:52 wrong-type: the default of `for_each` is not a JSON list: `none` (write `'[]'` for no instances)
         "#]],
     );
 }
@@ -409,18 +409,18 @@ fn tools_are_read_and_refused() {
     check_one(
         &node("tool: http, config: {url: \"http://x\", method: get, header: {}}"),
         expect![[r#"
-            warning 2:31 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            error 2:71 unknown-value: `method` cannot be `get` (did you mean `GET`? it can be one of `GET`, `POST`) {fix: "GET"}
+            warning 2:31 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            error 2:71 unknown-value: `method` cannot be `get` (did you mean `GET`? available: `GET`, `POST`) {fix: "GET"}
             warning 2:76 unknown-key: config has no key `header` (did you mean `headers`?) {fix: "headers"}
         "#]],
     );
     check_one(
         &node("tool: python, config: {module: m, function: f, kwargs: {}}, output_key: a..b"),
         expect![[r#"
-        warning 2:31 refused: `tool: python` is not supported yet (Python functions are not called; a local tool of this node's id can be registered instead)
-        warning 2:72 no-effect: `kwargs` has no effect: arguments are given in `args`
-        error 2:97 bad-path: `a..b` has an empty segment
-    "#]],
+            warning 2:31 refused: `tool: python` is not supported yet (Python functions are not called; register a local tool with this node's id to run it)
+            warning 2:72 no-effect: `kwargs` has no effect: pass arguments in `args`
+            error 2:97 bad-path: `a..b` has an empty segment
+        "#]],
     );
 }
 
@@ -443,7 +443,7 @@ fn edges() {
     check_one(
         &edges("  - {from_node: n, to_node: m, when: true}\n"),
         expect![[r#"
-            info 5:38 constant-condition: `true` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)
+            info 5:38 constant-condition: `true` reads no value, so the edge is always taken (remove `when` if the edge is always taken)
         "#]],
     );
     check_one(
@@ -465,9 +465,9 @@ fn memory_has_no_effect_where_it_is_declared_and_is_undefined_where_it_is_read()
     check_one(
         &flow("{{ memory.notes }}", "memory: {backend: sqlite}\nnodes: {n: {agent: a, writes: output.n}}\n"),
         expect![[r#"
-        error 2:45 unresolved-name: `memory.notes` is not defined: nothing is kept between runs (pass it in as a field of `input`)
-        warning 3:1 no-effect: `memory` has no effect: nothing is kept between runs (pass what a run needs in a field of `input`)
-    "#]],
+            error 2:45 unresolved-name: `memory.notes` is not defined: nothing is kept between runs (pass it as a field of `input`)
+            warning 3:1 no-effect: `memory` has no effect: nothing is kept between runs (pass what a run needs as a field of `input`)
+        "#]],
     );
 }
 

@@ -9,25 +9,25 @@ fn a_retry_that_tries_nothing_again() {
     node_with(
         "retry: {backoff: linear}",
         expect![[r#"
-            warning 4:43 no-effect: `retry` tries nothing again: `max_attempts` is 1 unless given (write how often it is tried in all: `max_attempts: 3`)
+            warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
         "#]],
     );
     node_with(
         "retry: {max_attempts: 1, base_delay: 2}",
         expect![[r#"
-            warning 4:60 no-effect: `base_delay` has no effect: with `max_attempts: 1` nothing is tried again (`max_attempts` counts the first try too)
+            warning 4:60 no-effect: `base_delay` has no effect: `max_attempts: 1` allows no retry (`max_attempts` includes the first attempt)
         "#]],
     );
     node_with(
         "retry: {max_attempts: 3, on: []}",
         expect![[r#"
-            warning 4:64 no-effect: nothing is tried again: `on` is empty (without `on` it is `[429, network_error]`)
+            warning 4:64 no-effect: `retry` has no effect: `on` is empty (remove `on` to use its default, `[429, network_error]`)
         "#]],
     );
     node_with(
         "retry: {max_attempts: 3, on: [200, 429]}",
         expect![[r#"
-            warning 4:65 no-effect: `200` has no effect: it is the status of success
+            warning 4:65 no-effect: `200` has no effect: it means success
         "#]],
     );
     // Of a default that holds for others, one node says no.
@@ -47,7 +47,7 @@ fn delays_are_in_seconds() {
     node_with(
         "retry: {max_attempts: 3, base_delay: 1000}",
         expect![[r#"
-            warning 4:72 no-effect: `base_delay` is above `max_delay`, which is 30 unless given, so every delay is 30 seconds (both are in seconds; `max_delay` is the upper bound)
+            warning 4:72 no-effect: `base_delay` is above `max_delay`, which is 30 by default, so every delay is 30 seconds (both are in seconds; `max_delay` is the upper bound)
         "#]],
     );
 }
@@ -66,8 +66,8 @@ fn a_body_that_no_server_reads() {
     request(
         "      url: https://x.example.com\n      body: '{{ one.output }}'",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 10:7 no-effect: `body` goes with a `GET`, for which a body has no meaning (write `method: POST`)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 10:7 no-effect: a GET request has no body (write `method: POST`)
         "#]],
     );
     let json = |body: &str, expected: Expect| {
@@ -76,28 +76,28 @@ fn a_body_that_no_server_reads() {
     json(
         r#"'{"a": 1,}'"#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 11:13 wrong-type: the body is sent as JSON but does not parse: trailing comma
         "#]],
     );
     json(
         r#"'{"a": True}'"#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 11:13 wrong-type: the body is sent as JSON but does not parse: expected value (JSON has `true`, `false` and `null`)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 11:13 wrong-type: the body is sent as JSON but does not parse: expected value (write `true`, `false` or `null`)
         "#]],
     );
     json(
         r#""{'a': '{{ one.output }}'}""#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 11:13 wrong-type: the body is sent as JSON but does not parse: its texts have single quotes (JSON has double quotes)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 11:13 wrong-type: the body is sent as JSON but does not parse: its texts have single quotes (use double quotes: JSON requires them)
         "#]],
     );
     json(
         r#"'{"a": {{ one.output }}'"#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 11:13 wrong-type: the body is sent as JSON but does not parse: EOF while parsing an object
         "#]],
     );
@@ -111,14 +111,14 @@ fn a_body_that_no_server_reads() {
         json(
             fine,
             expect![[r#"
-                warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+                warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             "#]],
         );
     }
     request(
         "      url: https://x.example.com\n      method: POST\n      headers: {content-type: text/plain}\n      body: '{a, b}'",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
 }
@@ -131,37 +131,37 @@ fn headers_that_nobody_asks_for() {
     header(
         "Authorisation: x",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 10:17 invalid-name: `Authorisation` is nearly the header `Authorization`, and not it (write `Authorization`) {maybe: "Authorization"}
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 10:17 invalid-name: unknown header `Authorisation` (did you mean `Authorization`?) {maybe: "Authorization"}
         "#]],
     );
     header(
         "Content_Type: x",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 10:17 invalid-name: `Content_Type` is nearly the header `Content-Type`, and not it (write `Content-Type`) {maybe: "Content-Type"}
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 10:17 invalid-name: unknown header `Content_Type` (did you mean `Content-Type`?) {maybe: "Content-Type"}
         "#]],
     );
     header(
         "\"Authorization:\": x",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 10:17 invalid-name: the header's name has the colon in it: `Authorization:` (write `Authorization`) {maybe: 10:18 "Authorization"}
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 10:17 invalid-name: a header name cannot contain a colon: `Authorization:` (did you mean `Authorization`?) {maybe: 10:18 "Authorization"}
         "#]],
     );
     for (value, expected) in [
         (
             "Bearer: {{ env.TOK }}",
             expect![[r#"
-                warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                warning 10:33 no-effect: `Bearer` and a blank come before what it carries (write `Bearer {{ ... }}`) {maybe: write `Bearer `: "Bearer"}
+                warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                warning 10:33 no-effect: `Bearer` needs a space before its value (write `Bearer {{ ... }}`) {maybe: write `Bearer `: "Bearer"}
             "#]],
         ),
         (
             "Bearer{{ env.TOK }}",
             expect![[r#"
-                warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                warning 10:33 no-effect: `Bearer` and a blank come before what it carries (write `Bearer {{ ... }}`) {maybe: "Bearer "}
+                warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                warning 10:33 no-effect: `Bearer` needs a space before its value (write `Bearer {{ ... }}`) {maybe: "Bearer "}
             "#]],
         ),
     ] {
@@ -170,7 +170,7 @@ fn headers_that_nobody_asks_for() {
     header(
         "authorization: \"Bearer {{ env.TOK }}\", X-Authorization: y, ACCEPT: z, Accept-Language: en",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
 }
@@ -180,14 +180,14 @@ fn a_blank_in_an_address() {
     request(
         "      url: 'https://x.example.com/a b?c={{ one.output }}'",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-            warning 9:12 invalid-url: `https://x.example.com/a b?c={{ one.output }}` has a blank in it (an address has none: write `%20`, or remove it)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+            warning 9:12 invalid-url: `https://x.example.com/a b?c={{ one.output }}` contains a space (write `%20`, or remove it)
         "#]],
     );
     request(
         "      url: ' https://x.example.com/a?c={{ one.output }}'",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
 }
@@ -202,14 +202,14 @@ fn a_tool_that_may_fail_leaves_null() {
     check_one(
         &body("{{ t.output.status }}"),
         expect![[r#"
-            warning 2:45 maybe-undefined: `t.output.status` may not be there: `t` may have failed, and leaves null then (write `{{ t.output.status | default('...') }}`)
-            warning 4:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 2:45 maybe-undefined: `t.output.status` may be missing: `t` may have failed, and its result is then null (write `{{ t.output.status | default('...') }}`)
+            warning 4:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
     check_one(
         &body("{{ t.output }} {{ t.output.status | default(\"\") }}"),
         expect![[r#"
-            warning 4:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            warning 4:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
 }
@@ -222,13 +222,13 @@ fn guardrails_that_do_nothing() {
     list(
         "[injection, length, injection]",
         expect![[r#"
-            warning 4:33 no-effect: `injection` has no effect: it is in the list already [4:14 here]
+            warning 4:33 no-effect: `injection` has no effect: it is already in the list [4:14 the first one]
         "#]],
     );
     list(
         "[{name: pii, config: {entities: []}}]",
         expect![[r#"
-            warning 4:45 no-effect: `pii` looks for nothing: `entities` is empty (leave `entities` out to look for all of them)
+            warning 4:45 no-effect: `entities` is empty, so `pii` looks for nothing (remove `entities` to look for all of them)
         "#]],
     );
     list(
@@ -248,7 +248,7 @@ fn a_call_that_may_use_more_than_the_run() {
     budget(
         4000,
         expect![[r#"
-            warning 3:62 out-of-range: one call may use 8000 tokens, and the whole run no more than 4000 (lower it, or raise `max_tokens` of `budget`)
+            warning 3:62 out-of-range: one call may use 8000 tokens, but the whole run only 4000 (lower it, or raise `max_tokens` of `budget`)
         "#]],
     );
     budget(8000, expect![""]);
@@ -266,43 +266,43 @@ fn addresses_that_are_none() {
         (
             "api.example.com/x",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                error 5:45 invalid-url: `api.example.com/x` is not an http address (an address begins with `https://` and a host)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                error 5:45 invalid-url: `api.example.com/x` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "htps://x/y",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                error 5:45 invalid-url: `htps://x/y` is not an http address (an address begins with `https://` and a host)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                error 5:45 invalid-url: `htps://x/y` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "file:///etc/x",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                error 5:45 invalid-url: `file:///etc/x` is not an http address (an address begins with `https://` and a host)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                error 5:45 invalid-url: `file:///etc/x` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "https:/x/y",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                error 5:45 invalid-url: `https:/x/y` is not an http address (an address begins with `https://` and a host)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                error 5:45 invalid-url: `https:/x/y` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "https://exa mple.com",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                error 5:45 invalid-url: `https://exa mple.com` is not an http address (an address begins with `https://` and a host)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                error 5:45 invalid-url: `https://exa mple.com` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "https:///x",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-                error 5:45 invalid-url: `https:///x` is not an http address (an address begins with `https://` and a host)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
+                error 5:45 invalid-url: `https:///x` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
     ] {
@@ -318,7 +318,7 @@ fn addresses_that_are_none() {
         tool(
             fine,
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             "#]],
         );
     }
@@ -332,13 +332,13 @@ fn people_and_defaults_without_what_they_need() {
             "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: human, prompt: \"\", writes: output.n, on_timeout: skip}\n",
         ),
         expect![[r#"
-            warning 5:50 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
+            warning 5:50 no-effect: `on_timeout` has no effect: without `timeout` the step waits forever
         "#]],
     );
     check_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: output.n, on_failure: {action: use_default}}\n"),
         expect![[r#"
-            warning 4:56 missing-key: `action: use_default` without `default_output` leaves an empty text (write the text to use instead of the answer: `default_output: "..."`)
+            warning 4:56 missing-key: `action: use_default` without `default_output` returns an empty text (write the text to use instead of the answer: `default_output: "..."`)
         "#]],
     );
     check_one(
@@ -355,7 +355,7 @@ fn keys_without_a_value() {
     check_one(
         &flow("x", "nodes:\n  n:\n    agent: a\n    writes: output.n\n    retry:\n    on_failure: null\n"),
         expect![[r#"
-            warning 7:5 no-effect: `retry` has no value, and so no effect
+            warning 7:5 no-effect: `retry` has no value, so it has no effect
         "#]],
     );
     check_one(
@@ -396,25 +396,25 @@ fn advice_that_can_be_followed() {
         (
             "output/y",
             expect![[r#"
-                error 4:26 unknown-value: `writes` must begin with `working.` or `output.`, not `output/y` (write `output.y`) {fix: "output.y"}
+                error 4:26 unknown-value: `writes` must start with `working.` or `output.`, not `output/y` (write `output.y`) {fix: "output.y"}
             "#]],
         ),
         (
             "$.output.y",
             expect![[r#"
-                error 4:26 unknown-value: `writes` must begin with `working.` or `output.`, not `$` (write `output.y`) {fix: 4:26 "output.y"}
+                error 4:26 unknown-value: `writes` must start with `working.` or `output.`, not `$` (write `output.y`) {fix: 4:26 "output.y"}
             "#]],
         ),
         (
             "output[\"y\"]",
             expect![[r#"
-                error 4:26 unknown-value: `writes` must begin with `working.` or `output.`, not `output["y"]` (write `output.y`) {fix: "output.y"}
+                error 4:26 unknown-value: `writes` must start with `working.` or `output.`, not `output["y"]` (write `output.y`) {fix: "output.y"}
             "#]],
         ),
         (
             "/output/y",
             expect![[r#"
-                error 4:26 unknown-value: `writes` must begin with `working.` or `output.`, not `/output/y` (write `output.y`) {fix: "output.y"}
+                error 4:26 unknown-value: `writes` must start with `working.` or `output.`, not `/output/y` (write `output.y`) {fix: "output.y"}
             "#]],
         ),
     ] {
@@ -428,8 +428,8 @@ fn advice_that_can_be_followed() {
     check_one(
         &model("{{ env.MODEL }}"),
         expect![[r#"
-            error 2:21 bad-model: `{{ env.MODEL }}` is not of the form `provider:model` (write the provider and the model out: `openai:gpt-4o-mini`)
-            warning 2:22 no-effect: placeholders have no effect in `model`: it is taken as it is written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
+            error 2:21 bad-model: `{{ env.MODEL }}` is not of the form `provider:model` (write the provider and the model: `openai:gpt-4o-mini`)
+            warning 2:22 no-effect: placeholders have no effect in `model`: it is used as written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
         "#]],
     );
     check_one(

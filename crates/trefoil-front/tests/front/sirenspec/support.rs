@@ -48,7 +48,7 @@ pub fn lines_with(manifests: &[(&str, &str)], words: &[&str]) -> Vec<String> {
     text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|l| l.trim().to_owned()).collect()
 }
 
-/// A workflow whose node `n` reads what stands in the system message, and a node before it.
+/// A workflow whose node `n` reads what is in the system message, and a node before it.
 pub fn reader(system: &str) -> String {
     format!(
         "version: \"0.1\"\nagents:\n  a: {{model: \"openai:m\", system: s}}\n  b:\n    model: \"openai:m\"\n    system: '{system}'\nnodes:\n  d: {{agent: a, writes: working.text.long}}\n  n: {{agent: b, writes: output.n}}\ninput: {{message: m, topic: t}}\n"

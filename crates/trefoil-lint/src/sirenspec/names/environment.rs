@@ -7,7 +7,7 @@ use super::undefined;
 use trefoil_front::names::End;
 use trefoil_front::sirenspec::names::stand::Stand;
 
-/// A path that begins with `env`.
+/// A path that starts with `env`.
 pub fn check(name: Name<'_, '_, '_>) {
     if name.reference().path.len() < 2 {
         return undefined::no_field(name, "env");
@@ -19,6 +19,6 @@ pub fn check(name: Name<'_, '_, '_>) {
         let path = name.dotted();
         let message = format!("`{path}` cannot be used in `{key}`: what a run does must not depend on the environment");
         let d = Diagnostic::error("env-decides", name.at(), message);
-        name.report(d.help("pass the value in as a field of `input`"));
+        name.report(d.help("pass the value as a field of `input`"));
     }
 }

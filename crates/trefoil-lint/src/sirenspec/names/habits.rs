@@ -12,7 +12,7 @@ const BEFORE_NODES: [&str; 7] = ["nodes", "steps", "outputs", "context", "result
 /// What other systems call the message of a run.
 const MESSAGES: [&str; 4] = ["input", "prompt", "query", "question"];
 
-/// The path that was meant: an input without `inputs`, a node behind `nodes`, an agent of a swarm without its node, a path of
+/// The path that was meant: an input without `inputs`, a node under `nodes`, a swarm agent without its node, a path of
 /// the other tree.
 pub fn meant(name: Name<'_, '_, '_>, root: Root, base: usize) -> Option<String> {
     let words: Vec<&str> = name.reference().path.iter().map(|s| &*s.name).collect();
@@ -32,7 +32,7 @@ pub fn meant(name: Name<'_, '_, '_>, root: Root, base: usize) -> Option<String> 
     own_agent(name, &words).or_else(|| agent_of_node(name, first, rest)).or_else(|| behind_word(name, first, rest))
 }
 
-/// A path of one tree that is in the other one. What a node leaves is read by its id, not by the tree of what is written.
+/// A path of one tree that is in the other one. The result of a node is read by its id, not by the tree of written values.
 fn other_tree(name: Name<'_, '_, '_>, root: Root, words: &[&str]) -> Option<String> {
     let path = owned(words);
     let (other, word) = match root {
@@ -46,7 +46,7 @@ fn other_tree(name: Name<'_, '_, '_>, root: Root, words: &[&str]) -> Option<Stri
     (root == Root::Output && !name.here().is_condition()).then(|| of_node(name, words)).flatten()
 }
 
-/// What other systems call what is there: `secrets.TOKEN`, `state.article`, the agent of a node.
+/// Names of other systems for values that exist: `secrets.TOKEN`, `state.article`, the agent of a node.
 fn foreign(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let known = name.known();
     let variable =
@@ -98,7 +98,7 @@ fn own_agent(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
     Some(format!("{}.agents.{}.{}", me.id, words.get(agent)?, after(words.get(agent + 1..))))
 }
 
-/// An agent of another node's swarm, without `agents` or behind another word.
+/// An agent of another node's swarm, without `agents` or under another word.
 fn agent_of_node(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let node = name.known().nodes.get(name.known().node_of(first)?)?;
     let is_agent = |word: &&str| node.agents.iter().any(|(id, _)| **id == **word);
@@ -111,7 +111,7 @@ fn after(words: Option<&[&str]>) -> String {
     words.filter(|words| !words.is_empty()).map_or("output".to_owned(), |words| words.join("."))
 }
 
-/// A node behind a word of another system.
+/// A node under a word of another system.
 fn behind_word(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let (node, more) = rest.split_first().filter(|_| BEFORE_NODES.contains(&first))?;
     name.known().node_of(node)?;
@@ -121,7 +121,7 @@ fn behind_word(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<Str
     }
 }
 
-/// The path to what a node left, of an id and perhaps what is behind it.
+/// The path to the result of a node, of an id and perhaps what follows it.
 fn of_node(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
     let (id, rest) = words.split_first()?;
     let node = name.known().nodes.get(name.known().node_of(id)?)?;

@@ -1,4 +1,4 @@
-//! What to do where a path goes on behind a value in which there is nothing of that name.
+//! What to do if a path continues after a value that has no such name.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Instead {
     pub list: bool,
 }
 
-/// The advice for a path of which so many segments lead somewhere, to something that has no names.
+/// The advice for a path that ends after so many segments, at a value without names.
 pub fn instead(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>], leading: usize) -> Option<Instead> {
     let known = name.known();
     let (before, after) = path.split_at_checked(leading).filter(|(before, _)| !before.is_empty())?;
@@ -25,8 +25,8 @@ pub fn instead(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>
     let written = written.join(".");
     if let Some(Value::List(items)) = known.seeded(root, before) {
         let help = match items.len().checked_sub(1) {
-            Some(last) => format!("it is a list: the first index is 0, the last one {last}"),
-            None => "it is an empty list".to_owned(),
+            Some(last) => format!("it is a list: use an index from 0 to {last}"),
+            None => "the list is empty".to_owned(),
         };
         return Some(Instead { help, path: None, list: true });
     }
@@ -38,17 +38,17 @@ pub fn instead(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>
         && output == known.nodes.get(owner)?.output.first()?
     {
         let path = format!("{id}.{output}");
-        let help = format!("`{written}` is what node `{id}` writes: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
+        let help = format!("node `{id}` writes `{written}`: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
         return Some(Instead { help, path: Some(path), list: false });
     }
     let though = match is_checked(name, owner)? {
-        true => ", though a `schema` guardrail checks that it reads as an object",
+        true => ", although a `schema` guardrail checks it as an object",
         false => "",
     };
     let help = match (name.here().is_condition(), after) {
         (true, [length]) if matches!(&**length, "length" | "len" | "size") => format!("write `len({written})`"),
         (true, _) => format!("it is text{though}: compare all of it"),
-        (false, _) => format!("it is text{though}: `{{{{ {written} }}}}` puts in all of it"),
+        (false, _) => format!("it is text{though}: write `{{{{ {written} }}}}` for all of it"),
     };
     Some(Instead { help, path: None, list: false })
 }

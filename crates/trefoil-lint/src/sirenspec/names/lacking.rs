@@ -64,7 +64,7 @@ fn lacking(name: Name<'_, '_, '_>, segment: usize, what: &str, keys: &[&str]) {
     });
 }
 
-/// The first segment that a value has nothing for, and what it has there. What is empty or null stands for anything.
+/// The first segment that a value lacks, and what it has instead. An empty or null value stands for anything.
 fn lacks<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<(usize, Vec<&'v str>)> {
     let mut value = value;
     for (at, segment) in path.iter().enumerate() {

@@ -8,7 +8,7 @@ use trefoil_front::names::End;
 use trefoil_front::sirenspec::manifest::NodeKind;
 use trefoil_front::sirenspec::names::stand::Reading;
 
-/// A path that begins with `item`, `index` or `total`.
+/// A path that starts with `item`, `index` or `total`.
 pub fn check(name: Name<'_, '_, '_>) {
     let variable = name.reference().path.first().map_or("", |s| &*s.name);
     let instance = name.here().instance();
@@ -22,7 +22,7 @@ pub fn check(name: Name<'_, '_, '_>) {
         return;
     }
     let message = match instance.is_some() {
-        true => format!("`{variable}` is not defined with `swarm_size`: there is no list"),
+        true => format!("`{variable}` is not defined with `swarm_size`, which has no list"),
         false => format!("`{variable}` is defined only inside a factory"),
     };
     let d = Diagnostic::error("loop-variable", name.at(), message);
@@ -32,6 +32,6 @@ pub fn check(name: Name<'_, '_, '_>) {
             name.known().id(node),
             name.dotted()
         )),
-        _ => d.help("it stands for the list element in a factory's `inputs` and in its agents' prompts"),
+        _ => d.help("use it in a factory's `inputs` and in its agents' prompts, where it is the list element"),
     });
 }

@@ -32,7 +32,7 @@ pub fn check(name: Name<'_, '_, '_>, root: Root, path: &[Arc<str>], there: &Ther
                 && path.len() > taken + tool.output_key.len()
                 && !asked_before(name, &producers) =>
         {
-            perhaps(name, &format!("`{id}` may have failed, and leaves null then"));
+            perhaps(name, &format!("`{id}` may have failed, and its result is then null"));
         }
         Some(NodeKind::Swrm(swrm)) if swrm.on_failure == OnItemFailure::Continue => {
             if let Some([agents, agent, ..]) = path.get(taken..)
@@ -58,7 +58,7 @@ pub fn agent(name: Name<'_, '_, '_>, path: &[Arc<str>]) {
 
 fn perhaps(name: Name<'_, '_, '_>, why: &str) {
     let path = name.dotted();
-    let d = Diagnostic::warning("maybe-undefined", name.at(), format!("`{path}` may not be there: {why}"));
+    let d = Diagnostic::warning("maybe-undefined", name.at(), format!("`{path}` may be missing: {why}"));
     name.report(d.help(format!("write `{{{{ {path} | default('...') }}}}`")));
 }
 
@@ -74,15 +74,15 @@ fn asked_before(name: Name<'_, '_, '_>, producers: &[usize]) -> bool {
     into.peek().is_some() && into.all(|e| e.when.is_some_and(|when| asks(&when.value)))
 }
 
-/// A value of `state` without content, which nobody writes before it is read: templates put a word in (decision S3).
+/// A value of `state` without content that nothing writes before it is read: templates print a word for it (decision S3).
 fn seeded_null(name: Name<'_, '_, '_>, there: &There) {
     let Some(node) = name.reader() else { return };
-    // In what a tool or another workflow gets null may be what is meant.
+    // For a tool or another workflow, null may be intended.
     let prompt = !matches!(node.kind, NodeKind::Tool(_) | NodeKind::Call(_));
     if !there.writes.is_empty() || !prompt || name.reference().default.is_some() {
         return;
     }
-    let message = format!("`{}` is null: `state` gives it no value, and no node before writes it", name.dotted());
+    let message = format!("`{}` is null: `state` has no value for it, and no node writes it before", name.dotted());
     let d = Diagnostic::warning("maybe-undefined", name.at(), message);
-    name.report(d.help("a template puts the word `null` in; write `\"\"` for an empty text"));
+    name.report(d.help("write `\"\"` for an empty text; a template prints the word `null`"));
 }

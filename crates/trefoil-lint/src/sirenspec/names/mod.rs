@@ -1,5 +1,5 @@
 //! Names that have no value, may have none, or have it too late (decisions C9, S4, S6). [`check`] asks for every reference
-//! the rules of what it begins with.
+//! the rules of what it starts with.
 
 mod environment;
 mod habits;

@@ -23,7 +23,7 @@ pub struct Name<'a, 's, 'd> {
 }
 
 impl<'a, 's> Name<'a, 's, '_> {
-    /// Where its text stands.
+    /// Where its text is.
     pub fn here(&self) -> &'a Here {
         &self.text.here
     }

@@ -12,11 +12,11 @@ pub fn late(name: Name<'_, '_, '_>, source: usize, writes: bool) {
     let (who, help) = match name.here().who {
         Reading::EdgeFrom(from) => (
             format!("the condition on an edge from `{}`", id(from)),
-            format!("`{source}` has to end before `{}`: add an edge", id(from)),
+            format!("add an edge: `{source}` must end before `{}`", id(from)),
         ),
         Reading::Node(me) if name.subject.links.chain => (
             format!("`{}`", id(me)),
-            format!("without edges nodes run in the order of the file: declare `{source}` first"),
+            format!("declare `{source}` first: without edges nodes run in the order of the file"),
         ),
         Reading::Node(me) => {
             (format!("`{}`", id(me)), format!("the edges lead from `{}` to `{source}`, not back", id(me)))
@@ -31,7 +31,11 @@ pub fn late(name: Name<'_, '_, '_>, source: usize, writes: bool) {
 
 /// What a node leaves is not there while it runs.
 pub fn own(name: Name<'_, '_, '_>, node: usize) {
-    let message = format!("`{}` reads its own output: `{}`", name.known().id(node), name.dotted());
+    let message = format!(
+        "`{}` reads its own output, which has no value before it has run: `{}`",
+        name.known().id(node),
+        name.dotted()
+    );
     let d = Diagnostic::error("unordered-read", name.at(), message);
     name.report(d.help("a node can read only what ended before it"));
 }

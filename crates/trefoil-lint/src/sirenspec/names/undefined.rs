@@ -1,4 +1,4 @@
-//! Names that nobody ever defines.
+//! Names that are not defined anywhere.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use trefoil_front::mend;
 use trefoil_front::sirenspec::manifest::{Node, NodeKind, Root};
 use trefoil_front::sirenspec::names::texts;
 
-/// The roots of a path beside nodes and what is written.
+/// The roots of a path, other than nodes and written values.
 const ROOTS: [&str; 5] = ["inputs", "env", "item", "index", "total"];
 
 /// A path of a tree that leads nowhere.
@@ -24,7 +24,7 @@ pub fn path(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) 
     }
     if name.reference().path.first().is_some_and(|s| *s.name == *"memory") && known.node_at(path).is_none() {
         let message = format!("`{}` is not defined: nothing is kept between runs", name.dotted());
-        let help = "pass it in as a field of `input`".to_owned();
+        let help = "pass it as a field of `input`".to_owned();
         return name.report(finding(name, "unresolved-name", message, Some(help)));
     }
     let mut candidates = known.candidates(root, path.get(..leading).unwrap_or(&[]));
@@ -42,11 +42,11 @@ pub fn path(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) 
     undefined(name, base + leading, candidates.iter().map(|c| &**c).collect(), advice);
 }
 
-/// A name that nobody defines where it is looked for, and where it is.
+/// A name that is not defined where it is read, and where it is.
 fn said(name: Name<'_, '_, '_>, segment: usize, meant: &str) {
     let (before, word) = parted(name, segment);
     let (rule, why) = match before.as_slice() {
-        [] => ("unresolved-name", format!("no node, written path or state is called `{word}`")),
+        [] => ("unresolved-name", format!("no node, written path or state is named `{word}`")),
         before => ("unknown-property", format!("`{}` has no `{word}`", before.join("."))),
     };
     let message = format!("`{}` is not defined: {why}", name.dotted());
@@ -55,11 +55,11 @@ fn said(name: Name<'_, '_, '_>, segment: usize, meant: &str) {
     name.report(mend::rewritten(d, whole, meant, false));
 }
 
-/// A name that nobody defines, at this segment; with the names that there are, and what to say of the value before it.
+/// A name that is not defined, at this segment; with the available names, and advice about the value before it.
 pub fn undefined(name: Name<'_, '_, '_>, segment: usize, candidates: Vec<&str>, advice: Option<Instead>) {
     let (before, word) = parted(name, segment);
     let message = match before.is_empty() {
-        true => format!("`{}` is not defined: no node, written path or state is called `{word}`", name.dotted()),
+        true => format!("`{}` is not defined: no node, written path or state is named `{word}`", name.dotted()),
         false => format!("`{}` is not defined: `{}` has no `{word}`", name.dotted(), before.join(".")),
     };
     let path = &name.reference().path;
@@ -99,13 +99,10 @@ pub fn undefined(name: Name<'_, '_, '_>, segment: usize, candidates: Vec<&str>, 
 }
 
 fn available(candidates: &[&str]) -> Option<String> {
-    let mut known: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
-    known.dedup();
-    let more = if candidates.len() > 8 { ", ..." } else { "" };
-    (!known.is_empty()).then(|| format!("available: {}{more}", known.join(", ")))
+    (!candidates.is_empty()).then(|| format!("available: {}", mend::listed(candidates.iter().copied())))
 }
 
-/// A namespace without the name of a field behind it.
+/// A namespace without the name of a field after it.
 pub fn no_field(name: Name<'_, '_, '_>, root: &'static str) {
     let example = if root == "env" { "env.NAME" } else { "inputs.message" };
     let help = format!("for example `{{{{ {example} }}}}`");
@@ -117,9 +114,9 @@ pub fn no_field(name: Name<'_, '_, '_>, root: &'static str) {
 /// A default in which somebody wrote a placeholder.
 pub fn default_is_text(name: Name<'_, '_, '_>) {
     let Some(default) = name.reference().default.as_deref().filter(|text| text.contains("{{")) else { return };
-    let message = format!("the default is literal text; `{default}` in it is not read");
+    let message = format!("the default is literal text, so `{default}` in it is not read");
     let d = Diagnostic::warning("not-a-placeholder", name.at(), message);
-    name.report(d.help("a default cannot be another value: put both placeholders side by side"));
+    name.report(d.help("write both placeholders side by side: a default cannot be another value"));
 }
 
 /// The words before a segment, and that segment's.

@@ -12,21 +12,22 @@ use trefoil_front::sirenspec::names::known::NodeName;
 use trefoil_front::sirenspec::names::stand::Stand;
 use trefoil_front::sirenspec::names::types;
 
-/// A path behind `working`. Says whether that is all there is to say: what is not there behind the slip is no other one.
+/// A path after `working`. Answers whether the finding is complete: what follows the mistake is not another one.
 pub fn check(name: Name<'_, '_, '_>, path: &[Arc<str>]) -> bool {
     let known = name.known();
     let Some((node, taken)) = known.node_at(path).and_then(|(at, taken)| Some((known.nodes.get(at)?, taken))) else {
         return false;
     };
     let rest = path.get(taken..).unwrap_or(&[]);
-    // The list is what a fan-out goes over; the text would not be one.
+    // The list is what a fan-out iterates over; the text would not be one.
     let fans = name.here().stand == Stand::Decides("for_each");
     let list = fans && rest.is_empty() && types::at(&node.schema, "outputs").is_some();
     let (fixed, sure) = if list { (format!("{}.outputs", node.id), true) } else { through(node, rest) };
     let (path_read, id) = (name.dotted(), &node.id);
     let message = format!("working_dot_node_id: `{path_read}` reads node `{id}` through `working`");
-    let d = Diagnostic::error("working-dot-node-id", name.at(), message)
-        .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself"));
+    let d = Diagnostic::error("working-dot-node-id", name.at(), message).help(format!(
+        "use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths that you write or seed yourself"
+    ));
     let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
     name.report(mend::rewritten(d, whole, &fixed, sure));
     !known.leads(Root::Working, path)
@@ -45,7 +46,7 @@ fn through(node: &NodeName, rest: &[Arc<str>]) -> (String, bool) {
     for within in [&*main, "outputs"] {
         let inside = within.split('.').try_fold(node.schema.clone(), |of, key| types::at(&of, key));
         if let Some(inside) = inside.filter(|of| types::missing(of, rest).is_none()) {
-            // Of what nothing is known, something of that name may stand in any place.
+            // If nothing is known of it, that name may be anywhere in it.
             return (format!("{id}.{within}.{}", rest.join(".")), inside != ir::any());
         }
     }

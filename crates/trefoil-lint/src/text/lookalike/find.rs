@@ -1,5 +1,5 @@
 //! Finds what looks like a placeholder. Every text of every manifest comes by here: no longer way than one pass over its
-//! bytes, whatever stands in it.
+//! bytes, whatever is in it.
 
 use std::ops::Range;
 
@@ -21,17 +21,17 @@ pub enum Form<'t> {
     Placeholder(&'t str),
     /// A block of another language around this path.
     Statement(&'t str),
-    /// `{#if topic}`: the beginning of a block that lacks a brace.
+    /// `{#if topic}`: the start of a block that lacks a brace.
     BlockStart,
     /// `{/if}`: the end of one.
     BlockEnd,
-    /// A third brace behind a placeholder.
+    /// A third brace after a placeholder.
     Brace,
-    /// `== x` behind `{{#if topic}}`.
+    /// `== x` after `{{#if topic}}`.
     Comparison,
 }
 
-/// How placeholders of other languages begin and end; the first that fits counts.
+/// How placeholders of other languages start and end; the first that fits counts.
 const BRACKETS: [(&str, &str); 12] = [
     ("{%", "%}"),
     ("{ {", "} }"),
@@ -63,7 +63,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
         at += next;
         let rest = bytes.get(at..).unwrap_or_default();
         if let Some(inner) = rest.strip_prefix(b"{{") {
-            // No further than to the next tag: a text of nothing but open tags is still looked at once.
+            // No further than to the next tag, so that a text of nothing but open tags is looked at only once.
             let end = inner.windows(2).position(|pair| matches!(pair, b"{{" | b"}}"));
             let Some(end) = end.filter(|end| inner.get(*end) == Some(&b'}')) else {
                 unclosed = true;
@@ -104,7 +104,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
     found
 }
 
-/// Whether a byte can begin something that is looked for.
+/// Whether a byte can start something that is looked for.
 fn begins_something(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%' | b'(')
 }
@@ -169,7 +169,7 @@ fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) ->
     Some(Lookalike { range: start..at + 2, form: Form::Placeholder(path) })
 }
 
-/// What is compared behind the tag that should hold it.
+/// What is compared after the tag that should hold it.
 fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
     let rest = text.get(at..)?;
     let start = at + (rest.len() - rest.trim_start_matches(' ').len());

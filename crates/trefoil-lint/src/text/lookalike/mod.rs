@@ -1,4 +1,4 @@
-//! Text that looks like a placeholder, or like part of one, and is none: `{topic}`, `${topic}`, `{{#if topic}} == x`.
+//! Text that looks like a placeholder, or like part of one, but is not: `{topic}`, `${topic}`, `{{#if topic}} == x`.
 //!
 //! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts. A
 //! dialect says what is there and how it writes its tags ([`Place`](trefoil_front::names::Place)); all else is decided here.
@@ -35,7 +35,7 @@ pub fn bare(file: FileId, source: &Text, path: &str) -> Diagnostic {
 pub fn bare_as(file: FileId, source: &Text, written: &str, path: &str) -> Diagnostic {
     let place = Location::new(file, source.span);
     let meant = format!("\"{{{{{path}}}}}\"");
-    let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, and its value is not read"));
+    let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, so its value is not read"));
     // A block scalar is more than its text.
     match source.value.contains('\n') {
         true => d.help(format!("write `{{{{{path}}}}}`")),
@@ -69,7 +69,7 @@ pub fn literals(text: &BoundText, found: &mut Found) {
             && !(value.as_str().is_some() && text.is_there(&literal, true))
         {
             let place = mend::literal(&text.source, text.at.file, &literal).map_or(text.at, |(at, _)| at);
-            let message = format!("`default` has no effect: `{literal}` comes first, and is always there");
+            let message = format!("`default` has no effect: the literal `{literal}` comes first");
             let d = Diagnostic::warning("no-effect", place, message);
             found.push(d.help("write the value first, and its fallback after it"));
         }
@@ -85,7 +85,7 @@ fn quoted(text: &BoundText, expression: &Expression, found: &mut Found) {
             }
             let place = mend::literal(&text.source, text.at.file, path).filter(|(_, quotes)| *quotes);
             let at = place.map_or(text.at, |(at, _)| at);
-            let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, and its value is not read"));
+            let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, so its value is not read"));
             found.push(match place {
                 Some((at, _)) => d.suggestion("remove the quotes", at, &**path),
                 None => d.help("remove the quotes"),
@@ -103,7 +103,7 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
     let whole = text.source.value.get(found.range.clone())?;
     let place = text.place_of(found.range.start as u32..found.range.end as u32);
     let warning = |message: String| Diagnostic::warning(RULE, place, message);
-    // Only where the text stands in the file as it is read.
+    // Only if the text in the file is the same as the text that is read.
     let straight = (place.span.end - place.span.start) as usize == whole.len();
     let mended = |d: Diagnostic, meant: String| match straight {
         true => d.suggestion(format!("write `{meant}`"), place, meant),
@@ -121,7 +121,7 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
                 return None;
             }
             let message =
-                format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
+                format!("`{whole}` is text, so `{path}` is not read: a placeholder has two braces on both sides");
             let meant = text.place.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
             Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
         }
@@ -130,7 +130,7 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
             Some(if straight { d.suggestion("remove it", place, "") } else { d })
         }
         Form::Statement(path) => {
-            Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))
+            Some(warning(format!("`{whole}` is text, so `{path}` is not read")).help(tags.statements))
         }
         Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
         // A language whose blocks are written so has other words in such braces too: `{:else}`.
@@ -143,13 +143,13 @@ fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagn
             })
         }
         Form::Comparison => {
-            Some(warning(format!("`{whole}` after the tag is text, and compares nothing")).help(tags.comparison?))
+            Some(warning(format!("`{whole}` after the tag is text, so nothing is compared")).help(tags.comparison?))
         }
     }
 }
 
 /// A placeholder as other systems write it, `${{path}}`. Beside other text, and before an amount, the sign is a currency's,
-/// unless the path leads to what is no amount for sure.
+/// unless the path surely leads to something other than an amount.
 fn dollar(text: &BoundText, found: &mut Found) {
     let value = &*text.source.value;
     if !value.contains('$') {
@@ -167,7 +167,7 @@ fn dollar(text: &BoundText, found: &mut Found) {
             continue;
         }
         let place = text.place_of(at as u32..at as u32 + 1);
-        let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+        let d = Diagnostic::warning(RULE, place, "the `$` is not part of the placeholder: it stays in the text");
         found.push(d.suggestion("remove the `$`", place, ""));
     }
 }

@@ -32,7 +32,7 @@ pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, slots: &mut Slots, 
     if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
 }
 
-/// The step of a state that lacks what it needs (reported): nobody knows what it would do.
+/// The step of a state that lacks what it needs (reported), so what it would do is unknown.
 fn unknown(origin: Location) -> Step {
     plain(StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() }), origin)
 }

@@ -77,7 +77,7 @@ fn input(
     scene: &Scene<'_>,
     index: usize,
 ) -> Expr {
-    // A merge leaves out what is no object: what is left of a text is the empty object.
+    // A merge ignores everything but objects: a text becomes the empty object.
     let objects = slots.add("subworkflow.object");
     let merged = Expr::Merge(vec![Expr::Read(Source::Slot(rendered))]);
     steps.push(compute(&mut lowering.builder, merged, objects, scene.state_at(index)));
@@ -90,7 +90,7 @@ fn input(
 
 /// A workflow that the folder does not have: checked, not run.
 fn unknown(scene: &Scene<'_>, index: usize, name: &Text) -> Step {
-    let message = format!("no workflow in this folder is called `{}`", name.value);
+    let message = format!("no workflow in this folder is named `{}`", name.value);
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };
     plain(StepKind::Refused(refused), scene.state_at(index))
 }

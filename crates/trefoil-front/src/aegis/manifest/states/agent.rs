@@ -39,7 +39,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<
     let max = fields.integer("max_iterations", 1..=255).and_then(|n| u32::try_from(n).ok());
     if let Some(entry) = fields.take("pre_execution_validator") {
         filled(fields, "pre_execution_validator");
-        let why = "this version has no check before an agent";
+        let why = "nothing is checked before an agent runs";
         refused.push(RefusedFeature::report(reader, entry.key.span, "`pre_execution_validator`", why));
     }
     if max.is_some() && judges.is_empty() {
@@ -47,18 +47,18 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<
     }
     fields.word("isolation", declared::ISOLATION);
     fields.number("temperature", 0.0..=2.0);
-    fields.no_effect(&["isolation"], "the agent runs as a model call, no container");
+    fields.no_effect(&["isolation"], "the agent runs as a model call, not in a container");
     fields.no_effect(&["temperature"], "write it under `runtime` of the agent");
     AgentState { agent, input, intent, judges, max_iterations: max.unwrap_or(10) }
 }
 
-/// A text that is there and blank.
+/// A text that is set but blank.
 pub fn say_something(reader: &Reader<'_>, text: Option<&Text>, what: &str) {
     if let Some(text) = text.filter(|t| t.value.trim().is_empty()) {
-        let message = format!("`{what}` is blank: the agent is given nothing");
+        let message = format!("`{what}` is blank, so the agent gets no input");
         reader.report(
             Diagnostic::warning("empty-message", reader.at(text.span), message)
-                .help("leave the key out to give the agent what the workflow was started with"),
+                .help("remove the key to pass the workflow's start input to the agent"),
         );
     }
 }
@@ -72,7 +72,7 @@ pub fn read_judges(reader: &Reader<'_>, node: &Node) -> Vec<JudgeEntry> {
         let agent = require_spelled(&mut fields, "a judge", "agent_id", "agent");
         let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
         let weight = fields.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
-        fields.no_effect(&["input_template", "input"], "a judge is given what is judged");
+        fields.no_effect(&["input_template", "input"], "a judge always gets the answer to judge");
         fields.finish();
         judges.extend(agent.map(|agent| JudgeEntry { agent, weight }));
     }

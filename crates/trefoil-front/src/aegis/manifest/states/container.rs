@@ -63,7 +63,7 @@ pub fn read_many(
     let steps = fields.require("steps");
     let items = steps.and_then(|e| reader.list(&e.value, "steps"));
     if let Some((entry, [])) = steps.zip(items) {
-        reader.error("missing-key", entry.value.span, "`steps` has no step");
+        reader.error("missing-key", entry.value.span, "`steps` is empty");
     }
     let mut names: Vec<Text> = Vec::new();
     for item in items.unwrap_or_default() {
@@ -73,7 +73,7 @@ pub fn read_many(
                 let d = trefoil_syntax::Diagnostic::error(
                     "duplicate-id",
                     reader.at(name.span),
-                    format!("two steps are called `{}`", name.value),
+                    format!("two steps are named `{}`", name.value),
                 );
                 reader.report(d.label(reader.at(first.span), "the first one"));
             }

@@ -40,7 +40,7 @@ pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
             Some(_) => fields.reader.warning(
                 "no-effect",
                 entry.key.span,
-                "`reject_on_timeout` has no effect: `default_response` says what happens",
+                "`reject_on_timeout` has no effect: `default_response` decides",
             ),
             None => default_response = Some("no".into()),
         }

@@ -82,8 +82,8 @@ fn report_weights(reader: &Reader<'_>, agents: &[Node], strategy: Strategy) {
     if entries.clone().any(apart)
         && let Some(entry) = entries.flatten().next()
     {
-        let message = format!("`weight` has no effect: the strategy `{word}` counts every verdict alike");
+        let message = format!("`weight` has no effect: the strategy `{word}` counts all verdicts equally");
         let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
-        reader.report(d.help("write `strategy: weighted_average` where some count more than others"));
+        reader.report(d.help("write `strategy: weighted_average` to weight the verdicts"));
     }
 }

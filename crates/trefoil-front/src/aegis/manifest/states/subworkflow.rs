@@ -10,7 +10,7 @@ use crate::{Fields, Reader};
 pub struct SubworkflowState {
     /// Which: a name, or a template of one.
     pub workflow: Option<Text>,
-    /// Where the result goes on the Blackboard; none: it is thrown away.
+    /// The key of the Blackboard for the result; none: it is discarded.
     pub result_key: Option<Text>,
     /// Whether the state waits for the result.
     pub blocking: bool,
@@ -26,9 +26,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowStat
         fields.settle(&["mode"]);
         fields.reader.report(
             Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "a Subworkflow state has no `mode`")
-                .help(
-                    "other tools that read this format need one; without it the state waits, as with `mode: blocking`",
-                ),
+                .help("other tools for this format require it; without it the state waits, as with `mode: blocking`"),
         );
     }
     let blocking = mode.and_then(|e| reader.word(&e.value, "mode", &[("blocking", true), ("fire_and_forget", false)]));
@@ -36,7 +34,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowStat
     let result_key = if blocking {
         let key = filled(fields, "result_key").cloned();
         if let Some(key) = key.as_ref().filter(|k| RESERVED.contains(&&*k.value)) {
-            let message = format!("`result_key` cannot be `{}`: it is a name that templates have", key.value);
+            let message = format!("`result_key` cannot be `{}`: templates already use this name", key.value);
             fields.reader.report(
                 Diagnostic::error("invalid-name", fields.reader.at(key.span), message).help("choose another key"),
             );
@@ -48,7 +46,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowStat
                 Diagnostic::error(
                     "conflicting-keys",
                     reader.at(entry.key.span),
-                    "`result_key` cannot be written with `mode: fire_and_forget`",
+                    "`result_key` cannot be combined with `mode: fire_and_forget`",
                 )
                 .help("write `mode: blocking` to keep the result"),
             );
@@ -60,9 +58,11 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowStat
             Diagnostic::warning(
                 "no-effect",
                 reader.at(mode.value.span),
-                "`fire_and_forget` has no effect: the state waits, and throws the result away",
+                "`fire_and_forget` does not run in the background: the state waits, and discards the result",
             )
-            .help("nothing of a run goes on in the background; the workflow's failure does not fail this state"),
+            .help(
+                "use `mode: blocking` to keep the result; with `fire_and_forget` a failure of the workflow is ignored",
+            ),
         );
     }
     SubworkflowState { workflow, result_key, blocking, input: fields.text("input").cloned() }

@@ -6,10 +6,10 @@ use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 use crate::aegis::manifest::filled;
 use crate::{Fields, Reader};
 
-/// Commands of the original that nobody else has.
+/// Commands that only the original has.
 pub const FOREIGN: &[&str] = &["repository_diff", "repository_commit", "repository_land"];
 /// Why these are not run.
-pub const WHY_FOREIGN: &str = "it works on a server's repository";
+pub const WHY_FOREIGN: &str = "it needs the repository of an AEGIS server";
 
 /// A System state.
 pub struct SystemState {
@@ -44,7 +44,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
     let action = if command.value.trim() == "update_blackboard" {
         let pairs = env.map(|e| pairs(reader, e)).unwrap_or_default();
         if pairs.is_empty() && env.is_none_or(|e| e.value.mapping().is_some()) {
-            let message = "`update_blackboard` has no effect: there is nothing under `env` to write";
+            let message = "`update_blackboard` has no effect: `env` is empty";
             reader.report(
                 Diagnostic::warning("no-effect", reader.at(command.span), message)
                     .help("put the keys and their values under `env`"),
@@ -55,7 +55,11 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
         let env = env.map(|e| crate::aegis::manifest::texts(reader, &e.value, "env")).unwrap_or_default();
         for (name, _) in &env {
             if name.value.is_empty() || name.value.contains(['=', '\0']) {
-                reader.error("invalid-name", name.span, format!("`{}` cannot be an environment variable", name.value));
+                reader.error(
+                    "invalid-name",
+                    name.span,
+                    format!("`{}` is not a valid name for an environment variable", name.value),
+                );
             }
         }
         Action::Command { command, env }
@@ -85,7 +89,7 @@ fn read_action(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, entry: &Entry) 
     let key = params.require_text("key").cloned();
     let value = params.take_nullable("value").map(|e| e.value.clone());
     if value.as_ref().is_none_or(|v| matches!(v.scalar(), Some((Scalar::Null, _)))) {
-        reader.error("missing-key", params.head(), "params needs `value`");
+        reader.error("missing-key", params.head(), "`params` needs `value`");
     }
     params.finish();
     Some(Action::Update(vec![(key?, value?)]))
