@@ -1,7 +1,6 @@
 //! The files of one load, as the front ends see them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 
 use trefoil_ir::Program;
 use trefoil_syntax::{FileId, Files, Location, yaml::Node};
@@ -19,6 +18,8 @@ pub struct Document {
     pub root: Node,
     /// Its dialect.
     pub front: &'static dyn FrontEnd,
+    /// Which of the projects of the load it belongs to. Ids of one mean nothing in another (decision C10).
+    pub project: u32,
 }
 
 /// Everything a load has read.
@@ -34,38 +35,6 @@ pub struct Project {
     pub context: Option<String>,
     /// The text of `agentskills` (`--skills FILE`, decision E4).
     pub skills: Option<String>,
-    /// Which documents declare which id, by dialect, once somebody asked.
-    pub index: Index,
-}
-
-/// Documents by id. Built when a reference is first looked up, for as many documents as there are then: a folder is lowered
-/// once for each of its manifests, and each may name hundreds. A clone starts again.
-#[derive(Debug, Default)]
-pub struct Index(OnceLock<(usize, HashMap<String, Vec<usize>>)>);
-
-impl Clone for Index {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl Index {
-    /// The documents of an id; none: the index was built for other documents than these. `all` gives every document's id.
-    pub fn find<'p>(
-        &self,
-        documents: usize,
-        id: &str,
-        all: impl Iterator<Item = (usize, &'p str)>,
-    ) -> Option<Vec<usize>> {
-        let (built_for, index) = self.0.get_or_init(|| {
-            let mut index: HashMap<String, Vec<usize>> = HashMap::new();
-            for (document, id) in all {
-                index.entry(id.to_owned()).or_default().push(document);
-            }
-            (documents, index)
-        });
-        (*built_for == documents).then(|| index.get(id).cloned().unwrap_or_default())
-    }
 }
 
 /// A file that a document needs.
@@ -102,18 +71,20 @@ impl NeedKind {
 }
 
 impl Project {
-    /// Of several documents that have the id that another one names, those that are nearest to it (decision C10).
-    pub fn nearest(&self, from: &str, found: Vec<usize>) -> Vec<usize> {
-        if found.len() < 2 {
-            return found;
-        }
-        let far = |at: &usize| self.documents.get(*at).map_or(usize::MAX, |d| distance(from, &d.path));
-        let least = found.iter().map(far).min();
-        found.into_iter().filter(|at| Some(far(at)) == least).collect()
+    /// Of the documents that have the id that another one names, those of its project that are nearest to it (decision C10).
+    pub fn nearest(&self, from: usize, found: &[usize]) -> Vec<usize> {
+        let Some(from) = self.documents.get(from) else { return found.to_vec() };
+        let far = |at: &usize| {
+            let found = self.documents.get(*at).filter(|found| found.project == from.project)?;
+            Some((*at, distance(&from.path, &found.path)))
+        };
+        let found: Vec<(usize, usize)> = found.iter().filter_map(far).collect();
+        let least = found.iter().map(|(_, far)| *far).min();
+        found.into_iter().filter(|(_, far)| Some(*far) == least).map(|(at, _)| at).collect()
     }
-    /// The document of a path.
-    pub fn document(&self, path: &str) -> Option<usize> {
-        self.documents.iter().position(|d| d.path == path)
+    /// Whether two documents belong to one project.
+    pub fn together(&self, one: usize, other: usize) -> bool {
+        self.documents.get(one).zip(self.documents.get(other)).is_some_and(|(one, other)| one.project == other.project)
     }
 }
 

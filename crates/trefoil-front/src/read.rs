@@ -6,7 +6,7 @@ use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 
 use trefoil_ir::schema::pattern_weight;
-use trefoil_ir::{Detail, Facts, Program};
+use trefoil_ir::{Detail, Facts};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
@@ -26,9 +26,6 @@ pub struct Findings {
     pub diagnostics: Diagnostics,
     /// Facts for the checker and editors.
     pub facts: Facts,
-    /// The program as far as it could be put together, where mistakes keep it from being one: to look for further mistakes
-    /// in, never to run.
-    pub draft: Option<Program>,
     /// Blocks of text with lines that start like keys.
     pub blocks: Vec<Block>,
     /// Bytes of the patterns in schemas that were compiled to be judged.

@@ -34,9 +34,6 @@ pub fn linked(compiled: Compiled<'_>) -> Linked {
 pub fn lower(front: &dyn FrontEnd, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
     let linked = linked(front.compile(project, &[document], findings.facts.detail()));
     let lowered = linked.sound();
-    if lowered.is_none() {
-        findings.draft = linked.program;
-    }
     findings.diagnostics.extend(linked.found);
     findings.facts.merge(linked.facts);
     lowered

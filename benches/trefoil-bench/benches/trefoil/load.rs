@@ -46,7 +46,7 @@ fn lower(text: &str) -> usize {
     let source = project.files.get(file).expect("was added");
     let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
     let Detection::One(front) = detect(&root) else { panic!("one dialect") };
-    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
+    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front, project: 0 });
     let mut found = Findings::default();
     let lowered = trefoil_lint::lower(front, &project, 0, &mut found);
     assert!(lowered.is_some(), "{:?}", found.diagnostics.iter().next());

@@ -84,7 +84,7 @@ fn program(text: &str) -> Arc<Program> {
     let source = project.files.get(file).expect("was added");
     let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
     let Detection::One(front) = detect(&root) else { panic!("one dialect") };
-    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
+    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front, project: 0 });
     let mut found = Findings::default();
     let lowered = trefoil_lint::lower(front, &project, 0, &mut found).unwrap_or_else(|| panic!("{found:?}"));
     Arc::new(lowered.program)

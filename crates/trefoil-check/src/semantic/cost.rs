@@ -24,6 +24,8 @@ pub struct Costs<'p> {
     name: Box<NameList<'p>>,
     model: Option<Box<NameModel<'p>>>,
     flows: HashMap<FlowId, Calls>,
+    /// By flow: whether it was counted.
+    counted: Vec<bool>,
     /// By flow: whether calls lead back to it.
     recursive: Vec<bool>,
 }
@@ -31,8 +33,8 @@ pub struct Costs<'p> {
 impl<'p> Costs<'p> {
     /// Nothing counted yet.
     pub fn new(program: &'p Program) -> Self {
-        let recursive = recursive(program);
-        Self { program, name: Box::new(written), model: None, flows: HashMap::default(), recursive }
+        let (recursive, counted) = (recursive(program), vec![false; program.flows.len()]);
+        Self { program, name: Box::new(written), model: None, flows: HashMap::default(), counted, recursive }
     }
     /// The same, with lists and models called by these names, and the calls of each model by itself.
     pub fn naming(
@@ -64,9 +66,7 @@ impl<'p> Costs<'p> {
             return known.clone();
         }
         // What it calls is counted before it, so that a long chain of calls takes no stack.
-        let mut known: Vec<bool> =
-            (0..self.program.flows.len() as u32).map(|f| self.flows.contains_key(&FlowId(f))).collect();
-        for flow in callees_first(self.program, std::iter::once(id), &mut known) {
+        for flow in callees_first(self.program, std::iter::once(id), &mut self.counted) {
             let calls = if self.recursive.get(flow.index()) == Some(&true) {
                 self.endless(flow)
             } else {

@@ -26,6 +26,7 @@ pub struct Types<'p> {
     writers: Writers<'p>,
     slots: RefCell<HashMap<(FlowId, SlotId), Option<Value>>>,
     results: RefCell<HashMap<StepId, Option<Value>>>,
+    outputs: RefCell<HashMap<FlowId, Option<Value>>>,
     depth: Cell<u32>,
 }
 
@@ -107,6 +108,7 @@ impl<'p> Types<'p> {
             writers: Writers::of(program),
             slots: RefCell::default(),
             results: RefCell::default(),
+            outputs: RefCell::default(),
             depth: Cell::new(0),
         }
     }
@@ -144,11 +146,17 @@ impl<'p> Types<'p> {
 
     /// The type of a flow's result.
     pub fn output(&self, flow: FlowId) -> Value {
+        if let Some(known) = self.outputs.borrow().get(&flow) {
+            return known.clone().unwrap_or_else(types::any);
+        }
         let Some(found) = self.program.flow(flow) else { return types::any() };
-        self.deeper(|| match &found.output {
+        self.outputs.borrow_mut().insert(flow, None);
+        let output = self.deeper(|| match &found.output {
             Some(expr) => self.expr(flow, expr, None),
             None => self.result(flow, found.body),
-        })
+        });
+        self.outputs.borrow_mut().insert(flow, Some(output.clone()));
+        output
     }
 
     /// The type of a step's result as it is stored, null where it is skipped.

@@ -3,9 +3,9 @@
 use expect_test::Expect;
 use trefoil_check::{Group, Limits, Mistakes, Root};
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Detection, Document, Findings, FrontEnd, Project, detect};
+use trefoil_front::{Detection, Document, FrontEnd, Project, detect};
 use trefoil_ir::Detail;
-use trefoil_syntax::{Diagnostic, FileId, Location, Severity, SourceFile, Span, yaml};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, SourceFile, Span, yaml};
 
 /// Files, parsed.
 pub struct Folder {
@@ -29,7 +29,7 @@ impl Folder {
                 (Some(front), _) | (None, Detection::One(front)) => front,
                 _ => continue,
             };
-            project.documents.push(Document { file: id, path: (*name).to_owned(), root, front: dialect });
+            project.documents.push(Document { file: id, path: (*name).to_owned(), root, front: dialect, project: 0 });
         }
         for document in project.documents.clone() {
             for need in document.front.needs(&document) {
@@ -45,22 +45,20 @@ impl Folder {
     pub fn check(&self, name: &str, limits: &Limits) -> Vec<Diagnostic> {
         let Some(at) = self.project.documents.iter().position(|d| d.path == name) else { return self.parsing.clone() };
         let document = &self.project.documents[at];
-        let mut found = Findings::with_facts(Detail::Names);
-        let lowered = trefoil_lint::lower(document.front, &self.project, at, &mut found);
+        let linked = trefoil_lint::linked(document.front.compile(&self.project, &[at], Detail::Names));
         let mut all = self.parsing.clone();
         all.extend(trefoil_check::check_tree(&document.root, document.file));
-        let said = found.diagnostics.into_sorted();
+        let mut said = Diagnostics::default();
+        said.extend(linked.found.iter().cloned());
+        let said = said.into_sorted();
         let errors = said.iter().filter(|d| d.severity == Severity::Error);
         let places: Vec<Location> = errors.filter_map(|d| Some(Location::new(d.file?, d.span?))).collect();
         // What the file leads to is in one program with it.
         let files = places.iter().map(|at| at.file).chain([document.file]).collect();
-        let (program, mistakes) = match (&lowered, &found.draft) {
-            (Some(lowered), _) => (Some(&lowered.program), Mistakes::default()),
-            (None, draft) => (draft.as_ref(), Mistakes { places, files }),
-        };
-        if let Some(program) = program {
+        let mistakes = if places.is_empty() { Mistakes::default() } else { Mistakes { places, files } };
+        if let Some(program) = &linked.program {
             let roots = [Root { flow: program.entry, limits: *limits }];
-            let new = trefoil_check::check_for(program, &found.facts, &mistakes, &roots, &|_| true);
+            let new = trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true);
             all.extend(trefoil_check::unsaid(new, &said));
         }
         all.extend(said);

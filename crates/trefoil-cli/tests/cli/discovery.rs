@@ -116,3 +116,78 @@ fn a_diff_shows_what_a_fix_would_change_and_changes_nothing() {
     folder.write("b.yaml", "id: b\nkind: llm\n");
     folder.trefoil(&["check", "--diff", "."]).exits(1);
 }
+
+fn aegis_agent(says: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: helper, version: 1.0.0 }}\nspec:\n  runtime: {{ \
+         model: smart }}\n  task: {{ instruction: {says} }}\n"
+    )
+}
+
+fn aegis_workflow(name: &str, states: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: {name}, version: 1.0.0 }}\nspec:\n  \
+         initial_state: DO\n  states:\n{states}"
+    )
+}
+
+fn siren(node: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents:\n  writer: {{ model: \"openai:gpt-4o-mini\", system: Write. }}\nnodes:\n  \
+         first: {{ agent: writer, writes: output.first }}\n  second: {{ {node}, writes: output.text }}\ninput: {{ message: x }}\n"
+    )
+}
+
+const BY_AGENT: &str = "    DO: { kind: Agent, agent: helper, input: go }\n";
+
+#[test]
+fn ids_of_one_project_mean_nothing_in_another() {
+    let child = siren("agent: writer");
+    for (name, main, callee, missing) in [
+        ("writer.yaml", PIPELINE.to_owned(), agent("writer"), "error unknown-reference"),
+        ("helper.yaml", aegis_workflow("main", BY_AGENT), aegis_agent("Help."), "warning unknown-reference"),
+        ("child.yaml", siren("type: workflow, ref: child"), child, "error unknown-reference"),
+    ] {
+        let folder = Folder::new();
+        folder.write("a/trefoil.toml", "").write("b/trefoil.toml", "");
+        folder.write("a/main.yaml", main).write(&format!("b/{name}"), &callee);
+        assert_eq!(found(&folder, &["."]), [format!("./a/main.yaml {missing}")]);
+        // Were they one project, these two would be equally far away.
+        folder.write(&format!("a/lib/{name}"), callee);
+        assert_eq!(found(&folder, &["."]), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn what_is_nearest_is_measured_from_the_manifest_that_names_it() {
+    let folder = Folder::new();
+    let inner = "    DO: { kind: Subworkflow, workflow_id: inner, mode: blocking, result_key: answer, input: go }\n";
+    folder.write("trefoil.toml", "").write("main.yaml", aegis_workflow("main", inner));
+    folder.write("helper.yaml", aegis_agent("Top."));
+    folder.write("flows/inner.yaml", aegis_workflow("inner", BY_AGENT));
+    folder.write("flows/helper.yaml", aegis_agent("Beside."));
+    assert_eq!(found(&folder, &["."]), [""; 0]);
+    let program = model_of(&folder, ".#main");
+    assert!(program.contains("Beside.") && !program.contains("Top."), "{program}");
+}
+
+#[test]
+fn a_bare_name_with_several_files_equally_near_is_an_error() {
+    let folder = Folder::new();
+    folder.write("trefoil.toml", "").write("flows/main.yaml", siren("type: workflow, ref: child"));
+    let child = siren("agent: writer");
+    folder.write("a/child.yaml", &child).write("b/child.yaml", &child);
+    assert_eq!(found(&folder, &["flows/main.yaml"]), ["flows/main.yaml error duplicate-id"]);
+    folder.write("flows/child.yaml", &child);
+    assert_eq!(found(&folder, &["flows/main.yaml"]), [""; 0]);
+}
+
+#[test]
+fn a_path_into_another_project_is_refused_though_its_files_are_listed() {
+    let folder = Folder::new();
+    folder.write("a/trefoil.toml", "").write("b/trefoil.toml", "");
+    folder.write("a/main.yaml", siren("type: workflow, ref: ../b/child.yaml"));
+    folder.write("b/child.yaml", siren("agent: writer"));
+    assert_eq!(found(&folder, &["."]), ["./a/main.yaml error outside-project"]);
+    assert_eq!(found(&folder, &[".", "--allow-path", "b"]), [""; 0]);
+}

@@ -15,22 +15,23 @@ use trefoil_syntax::suggest::Near;
 #[derive(Clone)]
 pub struct Directory<'p> {
     project: &'p Project,
-    from: &'p str,
+    from: usize,
     index: Arc<Index>,
 }
 
 #[derive(Default)]
 struct Index {
-    entries: Vec<Declared>,
+    entries: Vec<(Unit, Arc<str>, usize)>,
     by_name: HashMap<(Unit, Arc<str>), Vec<usize>>,
-    places: HashMap<usize, Location>,
+    places: HashMap<usize, Place>,
 }
 
-struct Declared {
-    unit: Unit,
-    name: Arc<str>,
-    document: usize,
-    at: Location,
+/// Where a unit is called what it is called.
+struct Place {
+    /// As it is written.
+    written: Location,
+    /// Without quotes.
+    content: Location,
 }
 
 impl<'p> Directory<'p> {
@@ -42,26 +43,25 @@ impl<'p> Directory<'p> {
                 continue;
             }
             if let Some((unit, name)) = manifest::unit(&d.root).zip(manifest::name(&d.root)) {
-                let at = Location::new(d.file, name.span);
-                index.places.insert(document, Location::new(d.file, name.content()));
+                let [written, content] = [name.span, name.content()].map(|span| Location::new(d.file, span));
+                index.places.insert(document, Place { written, content });
                 index.by_name.entry((unit, name.value.clone())).or_default().push(document);
-                index.entries.push(Declared { unit, name: name.value.clone(), document, at });
+                index.entries.push((unit, name.value.clone(), document));
             }
         }
-        Self { project, from: "", index: Arc::new(index) }
+        Self { project, from: usize::MAX, index: Arc::new(index) }
     }
 
     /// The same as another document sees it: of several units of one name those count that are nearest to it.
     #[must_use]
     pub fn seen_from(&self, document: usize) -> Self {
-        let from = self.project.documents.get(document).map_or("", |d| &d.path);
-        Self { from, ..self.clone() }
+        Self { from: document, ..self.clone() }
     }
 
     /// The documents that declare a unit of this name.
     pub fn find(&self, unit: Unit, name: &str) -> Vec<usize> {
-        let found = self.index.by_name.get(&(unit, Arc::from(name))).cloned().unwrap_or_default();
-        self.project.nearest(self.from, found)
+        let found = self.index.by_name.get(&(unit, Arc::from(name)));
+        self.project.nearest(self.from, found.map(Vec::as_slice).unwrap_or_default())
     }
 
     /// The document of a unit, the first one where there are several.
@@ -69,9 +69,11 @@ impl<'p> Directory<'p> {
         self.project.documents.get(*self.find(unit, name).first()?)
     }
 
-    /// Where the units of a name are declared, each with its document.
+    /// Where the units of a name are declared in the project, each with its document.
     pub fn declared(&self, unit: Unit, name: &str) -> impl Iterator<Item = (usize, Location)> {
-        self.index.entries.iter().filter(move |e| e.unit == unit && *e.name == *name).map(|e| (e.document, e.at))
+        let found = self.index.by_name.get(&(unit, Arc::from(name))).into_iter().flatten();
+        let own = found.filter(|document| self.project.together(**document, self.from));
+        own.filter_map(|document| Some((*document, self.index.places.get(document)?.written)))
     }
 
     /// What a unit declares as its input, where that is an object; with the file of the declaration.
@@ -88,13 +90,13 @@ impl<'p> Directory<'p> {
     /// All of a sort, each name once.
     pub fn all(&self, unit: Unit) -> Vec<(Arc<str>, usize)> {
         let mut seen = HashSet::default();
-        let of_sort = self.index.entries.iter().filter(|e| e.unit == unit && seen.insert(e.name.clone()));
-        of_sort.filter_map(|e| Some((e.name.clone(), *self.find(unit, &e.name).first()?))).collect()
+        let of_sort = self.index.entries.iter().filter(|(sort, name, _)| *sort == unit && seen.insert(name.clone()));
+        of_sort.filter_map(|(_, name, _)| Some((name.clone(), *self.find(unit, name).first()?))).collect()
     }
 
     /// The name of a document's unit, without quotes.
     pub fn place(&self, document: usize) -> Option<Location> {
-        self.index.places.get(&document).copied()
+        self.index.places.get(&document).map(|place| place.content)
     }
 
     /// The place of a document.
@@ -103,9 +105,11 @@ impl<'p> Directory<'p> {
         origin.unwrap_or(Location::new(FileId(0), Span::new(0, 0)))
     }
 
-    /// The nearest name of a sort.
+    /// The nearest name of a sort in the project.
     pub fn near(&self, unit: Unit, name: &str, except: Option<&str>) -> Option<Near<'_>> {
-        let names = self.index.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name);
+        let own = |document: usize| self.project.together(document, self.from);
+        let names = self.index.entries.iter().filter(|(sort, _, document)| *sort == unit && own(*document));
+        let names = names.map(|(_, name, _)| &**name);
         let near = suggest::near(name, names.filter(|name| Some(*name) != except))?;
         // A name that is wrong itself is no reason to change another.
         Some(Near { sure: near.sure && manifest::metadata::is_name(near.name), ..near })

@@ -39,15 +39,15 @@ impl<'p> References<'p> {
                 all.by_name.entry(stem(&document.path)).or_default().push(at);
             }
         }
-        project.documents.iter().filter(|d| is_siren(d)).for_each(|document| all.offers(document));
+        project.documents.iter().enumerate().filter(|(_, d)| is_siren(d)).for_each(|(at, found)| all.offers(at, found));
         all
     }
 
     /// Notes the input fields that workflow nodes of a document give to others.
-    fn offers(&mut self, document: &Document) {
+    fn offers(&mut self, at: usize, document: &Document) {
         for mapping in workflow_nodes(&document.root).filter_map(Node::mapping) {
             let reference = mapping.get("ref").and_then(|e| e.value.string());
-            let Some(to) = reference.and_then(|text| self.locate(&document.path, &text.value).first().copied()) else {
+            let Some(to) = reference.and_then(|text| self.locate(at, &text.value).first().copied()) else {
                 continue;
             };
             let names = self.offered.entry(to).or_default();
@@ -67,26 +67,27 @@ impl<'p> References<'p> {
 
     /// The document that a `ref` in a document means, or a report.
     pub fn find(&self, reader: &Reader<'_>, document: usize, reference: &Text) -> Option<usize> {
-        let base = self.project.documents.get(document).map_or("", |d| d.path.as_str());
-        match self.locate(base, &reference.value).as_slice() {
-            [] => self.unknown(reader, base, reference),
+        match self.locate(document, &reference.value).as_slice() {
+            [] => self.unknown(reader, document, reference),
             [one] if self.project.documents.get(*one).is_some_and(is_siren) => return Some(*one),
             [_] => {
                 let message = format!("`{}` is not a SirenSpec workflow", reference.value);
                 reader.error("unknown-reference", reference.span, message);
             }
             [first, ..] => {
-                self.ambiguous(reader, reference, &self.locate(base, &reference.value));
+                self.ambiguous(reader, reference, &self.locate(document, &reference.value));
                 return Some(*first);
             }
         }
         None
     }
 
-    fn unknown(&self, reader: &Reader<'_>, base: &str, reference: &Text) {
+    fn unknown(&self, reader: &Reader<'_>, document: usize, reference: &Text) {
         let message = format!("no workflow at `{}`", reference.value);
         let d = Diagnostic::error("unknown-reference", reader.at(reference.span), message);
-        let stems = self.project.documents.iter().filter(|o| o.path != base).map(|o| stem(&o.path));
+        let own = |at: &usize| *at != document && self.project.together(*at, document);
+        let all = self.project.documents.iter().enumerate();
+        let stems = all.filter(|(at, _)| own(at)).map(|(_, other)| stem(&other.path));
         reader.report(match suggest::nearest(stem(&reference.value), stems) {
             Some(near) => d.help(format!("did you mean the file of `{near}`? `ref` is relative to this file")),
             None => d.help("write the path of a file relative to this one: `./child.yaml`"),
@@ -104,11 +105,12 @@ impl<'p> References<'p> {
     }
 
     /// The documents that a reference can mean; of a bare name those that are nearest to who names it.
-    fn locate(&self, base: &str, reference: &str) -> Vec<usize> {
+    fn locate(&self, document: usize, reference: &str) -> Vec<usize> {
         if is_path(reference) {
+            let base = self.project.documents.get(document).map_or("", |d| &d.path);
             return self.by_path.get(&*resolve_path(base, reference)).copied().into_iter().collect();
         }
-        self.project.nearest(base, self.by_name.get(reference).cloned().unwrap_or_default())
+        self.project.nearest(document, self.by_name.get(reference).map(Vec::as_slice).unwrap_or_default())
     }
 }
 

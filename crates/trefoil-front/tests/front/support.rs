@@ -31,7 +31,7 @@ impl Folder {
             let parsed = yaml::parse(id, &file, &yaml::Limits::default());
             found.diagnostics.extend(parsed.diagnostics);
             if let Some(root) = parsed.root {
-                project.documents.push(Document { file: id, path: (*name).to_owned(), root, front });
+                project.documents.push(Document { file: id, path: (*name).to_owned(), root, front, project: 0 });
             }
         }
         for document in project.documents.clone() {

@@ -177,15 +177,16 @@ impl Value {
 }
 
 impl PartialEq for Value {
-    /// Same type and content; numbers numerically, objects regardless of the order of their keys (decision A6).
+    /// Same type and content; numbers numerically, objects regardless of the order of their keys (decision A6). What is
+    /// shared is not looked at: types of nested workflows hold one inner type many times over.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
             (Self::Number(a), Self::Number(b)) => a == b,
             (Self::Str(a), Self::Str(b)) => a == b,
-            (Self::List(a), Self::List(b)) => a == b,
-            (Self::Object(a), Self::Object(b)) => a == b,
+            (Self::List(a), Self::List(b)) => Arc::ptr_eq(a, b) || a == b,
+            (Self::Object(a), Self::Object(b)) => Arc::ptr_eq(a, b) || a == b,
             (Self::Masked(a), Self::Masked(b)) => a == b,
             _ => false,
         }

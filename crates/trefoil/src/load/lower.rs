@@ -27,6 +27,13 @@ pub(super) struct Folder {
     whole: bool,
     /// What the front ends see.
     pub project: Project,
+    /// Its documents by their paths and by their files.
+    by_path: HashMap<String, usize>,
+    by_file: HashMap<FileId, usize>,
+    /// The roots of the projects whose manifests are here; the first is that of the folder itself.
+    projects: Vec<PathBuf>,
+    /// The project of each real folder that was looked at, by its place among them.
+    project_of: HashMap<PathBuf, u32>,
     /// Every manifest read, documents or not, by file.
     manifests: HashMap<FileId, Arc<Manifest>>,
     /// The files found in the folder, in the order of their paths.
@@ -72,6 +79,10 @@ impl Folder {
             real: loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned()),
             whole,
             project: Project::default(),
+            by_path: HashMap::new(),
+            by_file: HashMap::new(),
+            projects: Vec::new(),
+            project_of: HashMap::new(),
             manifests: HashMap::new(),
             listed: Vec::new(),
             problems: Vec::new(),
@@ -80,6 +91,8 @@ impl Folder {
             facts: loader.options.facts(),
             complete: false,
         };
+        let own = loader.options.door.project_of(&folder.real, whole.then_some(&*folder.real));
+        folder.projects.push(own);
         let mut named_ids = BTreeSet::new();
         for path in named {
             let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -89,12 +102,43 @@ impl Folder {
         }
         (folder, named_ids)
     }
-    /// Where the paths in a document may lead.
-    fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+    /// The real folder of a document.
+    fn folder_of(&self, loader: &Loader, document: &str) -> PathBuf {
         let path = door::clean(&self.real.join(document));
         let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
-        let folder = folder.unwrap_or_else(|| self.real.clone());
+        folder.unwrap_or_else(|| self.real.clone())
+    }
+    /// Where the paths in a document may lead.
+    fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+        let folder = self.folder_of(loader, document);
         loader.rooms(&folder, self.whole.then_some(&*self.real))
+    }
+    /// The project of a document.
+    fn project_of(&mut self, loader: &Loader, document: &str) -> u32 {
+        let folder = self.folder_of(loader, document);
+        if let Some(known) = self.project_of.get(&folder) {
+            return *known;
+        }
+        let root = loader.options.door.project_of(&folder, self.whole.then_some(&*self.real));
+        let known = self.projects.iter().position(|known| *known == root).unwrap_or_else(|| {
+            self.projects.push(root);
+            self.projects.len() - 1
+        });
+        self.project_of.insert(folder, known as u32);
+        known as u32
+    }
+    /// Adds a document.
+    fn push(&mut self, loader: &Loader, manifest: &Manifest, path: String, front: &'static dyn FrontEnd) {
+        let (Some(root), file) = (manifest.root.clone(), manifest.file) else { return };
+        let project = self.project_of(loader, &path);
+        self.project.documents.push(Document { file, path, root, front, project });
+        self.note(self.project.documents.len() - 1);
+    }
+    /// Notes where a document is among all.
+    fn note(&mut self, at: usize) {
+        let Some(document) = self.project.documents.get(at) else { return };
+        self.by_path.entry(document.path.clone()).or_insert(at);
+        self.by_file.entry(document.file).or_insert(at);
     }
     fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>) {
         self.complete = true;
@@ -143,6 +187,8 @@ impl Folder {
     }
     fn finish(&mut self, loader: &mut Loader) {
         self.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
+        (self.by_path, self.by_file) = Default::default();
+        (0..self.project.documents.len()).for_each(|at| self.note(at));
         self.close(loader, 0);
         self.widen(loader);
         self.project.files = loader.files().clone();
@@ -156,8 +202,8 @@ impl Folder {
             (Shape::Several(_), Some(front)) => Some(front),
             _ => None,
         };
-        if let (Some(front), Some(root)) = (front, &manifest.root) {
-            self.project.documents.push(Document { file: manifest.file, path, root: root.clone(), front });
+        if let Some(front) = front {
+            self.push(loader, &manifest, path, front);
         }
         self.manifests.insert(manifest.file, manifest);
     }
@@ -171,17 +217,15 @@ impl Folder {
                 let (full, shown) = (self.real.join(&path), self.root.join(&path));
                 let rooms = self.rooms(loader, &document.path);
                 let opened = match need.kind {
-                    NeedKind::Manifest if self.project.document(&path).is_some() => continue,
+                    // It is there for other reasons, which do not say that this document may name it.
+                    NeedKind::Manifest if self.by_path.contains_key(&path) => rooms.look(&full),
                     NeedKind::Attachment if self.project.attachments.contains_key(&path) => continue,
                     NeedKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
-                        if let Some(root) = &manifest.root {
-                            let front = match manifest.shape {
-                                Shape::One(front) => front,
-                                _ => document.front,
-                            };
-                            let file = manifest.file;
-                            self.project.documents.push(Document { file, path, root: root.clone(), front });
-                        }
+                        let front = match manifest.shape {
+                            Shape::One(front) => front,
+                            _ => document.front,
+                        };
+                        self.push(loader, &manifest, path, front);
                         self.manifests.insert(manifest.file, manifest);
                     }),
                     NeedKind::Attachment => {
@@ -281,7 +325,7 @@ impl Folder {
             // The folder itself has another name than the way up and down again.
             let at = dir.join(&relative);
             let path = at.strip_prefix(&self.real).map_or(path, |own| own.display().to_string());
-            if self.project.document(&path).is_some() {
+            if self.by_path.contains_key(&path) {
                 continue;
             }
             // Most files of a large project are none that is looked for; those are not parsed.
@@ -299,24 +343,32 @@ impl Folder {
             let shown = if full.starts_with(&shown) && path.starts_with("..") { full } else { self.root.join(&path) };
             let Ok(manifest) = loader.manifest_in(&rooms, &shown, &at) else { continue };
             let (Shape::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
-            let document = Document { file: manifest.file, path, root: root.clone(), front: *front };
-            let has = document.front.ids(&document).iter().any(|(id, _)| wanted.contains(id));
-            if has && self.document(manifest.file).is_none() {
-                self.project.documents.push(document);
+            let ids = front.ids(&Document {
+                file: manifest.file,
+                path: path.clone(),
+                root: root.clone(),
+                front: *front,
+                project: 0,
+            });
+            if ids.iter().any(|(id, _)| wanted.contains(id)) && self.document(manifest.file).is_none() {
+                self.push(loader, &manifest, path, *front);
                 self.manifests.insert(manifest.file, manifest);
             }
         }
         self.close(loader, first);
     }
-    /// The ids of what is here.
+    /// The documents of the folder's own project. Those of others are all here, if they are here at all.
+    fn own(&self) -> impl Iterator<Item = &Document> {
+        self.project.documents.iter().filter(|document| document.project == 0)
+    }
+    /// The ids of its own project that are here.
     fn ids(&self) -> BTreeSet<String> {
-        self.project.documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect()
+        self.own().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect()
     }
     /// The ids that documents name and that are not known here. What a template makes is not known.
     fn missing(&self) -> BTreeSet<String> {
-        let documents = &self.project.documents;
-        let have: HashSet<String> = documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect();
-        let named = documents.iter().flat_map(|d| d.front.names(d));
+        let have = self.ids();
+        let named = self.own().flat_map(|d| d.front.names(d));
         let plain = |name: &&str| !name.is_empty() && !name.contains(['{', ' ', '\n']) && !have.contains(*name);
         named.filter(plain).map(str::to_owned).collect()
     }
@@ -358,7 +410,7 @@ impl Folder {
     }
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
-        self.project.documents.iter().position(|d| d.file == file)
+        self.by_file.get(&file).copied()
     }
     /// What reading a file found.
     pub fn manifest(&self, file: FileId) -> Option<&Manifest> {

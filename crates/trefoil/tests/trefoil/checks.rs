@@ -147,12 +147,15 @@ fn a_comment_about_a_rule_that_is_off_is_not_without_use() {
 
 #[test]
 fn a_folder_within_may_ask_for_a_rule_that_is_off() {
-    let main = "id: main\nkind: sequential\ninputSchema: { said: string }\nsteps:\n  - ref: helper\n    \
-                input: { said: \"{{said}}\" }\noutput: { said: \"{{helper}}\" }\n";
+    // The folder is a project of its own as soon as it has a project file: a path leads into it, an id does not.
+    let main = "version: \"0.1\"\nnodes:\n  do: { type: workflow, ref: ./parts/helper.yaml, inputs: { said: \"{{ \
+                inputs.said }}\" }, writes: output.text }\ninput: { said: hello }\n";
+    let helper = "version: \"0.1\"\nagents:\n  writer: { model: \"openai:m\", system: \"About {{ inputs.said }}.\" }\n\
+                  nodes:\n  do: { agent: writer, writes: output.text }\n";
     let folder = Folder::with(&[("main.yaml", main)]);
     let inner = folder.0.join("parts");
     std::fs::create_dir(&inner).unwrap();
-    std::fs::write(inner.join("helper.yaml"), RISKY.replace("kind: llm\n", "kind: llm\nprompt: go on\n")).unwrap();
+    std::fs::write(inner.join("helper.yaml"), helper).unwrap();
     let checked = LoadOptions::default().checked();
     assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
     std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();

@@ -88,7 +88,7 @@ impl Folder {
                     otherwise
                 }
             };
-            project.documents.push(Document { file: id, path: path.clone(), root, front });
+            project.documents.push(Document { file: id, path: path.clone(), root, front, project: 0 });
         }
         for document in &project.documents {
             for need in document.front.needs(document) {

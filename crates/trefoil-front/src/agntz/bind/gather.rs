@@ -11,7 +11,7 @@ use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Location, Span};
 
 use super::agent::MAX_DEPTH;
-use super::index;
+use super::index::Ids;
 use crate::agntz::evidence;
 use crate::agntz::ids::AgentRef;
 use crate::agntz::manifest::{self, Agent, Kind, Place, Target};
@@ -61,7 +61,7 @@ enum Next<'p> {
 }
 
 /// Reads what entries reach.
-pub fn gather<'p>(project: &'p Project, entries: &[usize], findings: &Findings) -> Gathered<'p> {
+pub fn gather<'p>(project: &'p Project, ids: &Ids<'_>, entries: &[usize], findings: &Findings) -> Gathered<'p> {
     let mut gathered = Gathered { documents: BTreeMap::new(), order: Vec::new(), rings: HashMap::default(), flows: 0 };
     let mut open: Vec<Link> = Vec::new();
     let mut next: Vec<Next<'p>> = entries.iter().rev().map(|entry| Next::Document(*entry)).collect();
@@ -69,7 +69,7 @@ pub fn gather<'p>(project: &'p Project, entries: &[usize], findings: &Findings) 
         match at {
             Next::Document(document) => gathered.document(project, document, findings, &mut open, &mut next),
             Next::Agent(agent, inside) => gathered.agent(&agent, inside, &open, &mut next),
-            Next::Reference(text, inside) => gathered.reference(project, (text, inside), &mut open, &mut next),
+            Next::Reference(text, inside) => gathered.reference((project, ids), (text, inside), &mut open, &mut next),
             Next::Done => gathered.done(open.pop()),
         }
     }
@@ -122,14 +122,14 @@ impl<'p> Gathered<'p> {
 
     fn reference(
         &mut self,
-        project: &Project,
+        (project, ids): (&Project, &Ids<'_>),
         (text, inside): (&'p Text, usize),
         open: &mut [Link],
         next: &mut Vec<Next<'p>>,
     ) {
         let Some(from) = open.last().map(|link| link.document) else { return };
         let (Ok(reference), Some(found)) = (AgentRef::parse(&text.value), project.documents.get(from)) else { return };
-        let Some((to, _)) = index::find(project, &found.path, reference.id).first().copied() else { return };
+        let Some((to, _)) = ids.find(from, reference.id).first().copied() else { return };
         let unfinished = self.documents.get(&to).is_some_and(|opened| opened.open);
         if let Some(start) = unfinished.then(|| open.iter().position(|link| link.document == to)).flatten() {
             self.rings.insert((from, text.span), open.get(start..).unwrap_or_default().to_vec());

@@ -1,35 +1,51 @@
 //! Which files declare which id.
 
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Location, Span};
 
 use crate::project::Project;
 
-/// The documents with this id that are nearest to the one that names it, in the order of the project.
-pub fn find(project: &Project, from: &str, id: &str) -> Vec<(usize, Location)> {
-    let all = ids(project).map(|(i, id, _)| (i, id));
-    let found: Vec<_> = match project.index.find(project.documents.len(), id, all) {
-        Some(found) => found.iter().filter_map(|i| declared(project, *i)).filter(|(_, own, _)| *own == id).collect(),
-        None => ids(project).filter(|(_, found, _)| *found == id).collect(),
-    };
-    let nearest = project.nearest(from, found.iter().map(|(i, ..)| *i).collect());
-    found.into_iter().filter(|(i, ..)| nearest.contains(i)).map(|(i, _, at)| (i, at)).collect()
+/// The ids of a project.
+pub struct Ids<'p> {
+    project: &'p Project,
+    by_id: HashMap<&'p str, Vec<usize>>,
+    /// Each once, sorted, with the projects that have it.
+    names: Vec<(&'p str, u32)>,
 }
 
-/// Every id, in the order of the project.
-pub fn names(project: &Project) -> impl Iterator<Item = &str> {
-    ids(project).map(|(_, id, _)| id)
-}
+impl<'p> Ids<'p> {
+    /// Of a project's documents.
+    pub fn of(project: &'p Project) -> Self {
+        let mut by_id: HashMap<&str, Vec<usize>> = HashMap::default();
+        let mut names = Vec::new();
+        for (at, document) in project.documents.iter().enumerate().filter(|(_, d)| d.front.name() == crate::agntz::NAME)
+        {
+            if let Some((id, _)) = id_of(&document.root) {
+                by_id.entry(id).or_default().push(at);
+                names.push((id, document.project));
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Self { project, by_id, names }
+    }
 
-fn ids(project: &Project) -> impl Iterator<Item = (usize, &str, Location)> {
-    (0..project.documents.len()).filter_map(|i| declared(project, i))
-}
+    /// The documents with this id that are nearest to the one that names it, in the order of the project.
+    pub fn find(&self, from: usize, id: &str) -> Vec<(usize, Location)> {
+        let nearest = self.project.nearest(from, self.by_id.get(id).map(Vec::as_slice).unwrap_or_default());
+        let declared = |at: usize| {
+            let document = self.project.documents.get(at)?;
+            Some((at, Location::new(document.file, id_of(&document.root)?.1)))
+        };
+        nearest.into_iter().filter_map(declared).collect()
+    }
 
-/// A document with the id that it declares, if it is one of this dialect.
-fn declared(project: &Project, document: usize) -> Option<(usize, &str, Location)> {
-    let found = project.documents.get(document).filter(|d| d.front.name() == crate::agntz::NAME)?;
-    let (id, span) = id_of(&found.root)?;
-    Some((document, id, Location::new(found.file, span)))
+    /// The ids that a document may name, sorted.
+    pub fn names(&self, from: usize) -> impl Iterator<Item = &'p str> {
+        let project = self.project.documents.get(from).map(|d| d.project);
+        self.names.iter().filter(move |(_, of)| project.is_none_or(|own| own == *of)).map(|(id, _)| *id)
+    }
 }
 
 /// The id that a document declares.

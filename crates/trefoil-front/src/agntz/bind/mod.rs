@@ -27,6 +27,7 @@ use crate::project::Project;
 use crate::read::{Findings, Reader};
 
 use gather::Gathered;
+use index::Ids;
 pub use index::id_of;
 
 /// What to do without a secret store.
@@ -42,6 +43,8 @@ pub struct Units<'p> {
     pub flows: u32,
     /// What reading and binding found.
     pub findings: Findings,
+    /// Who is called what.
+    ids: Ids<'p>,
     /// The document that is being bound, and its id.
     current: Option<(usize, Arc<str>)>,
     /// The flows of its agents, in the order in which they are written.
@@ -171,12 +174,14 @@ impl Slots {
 
 /// Binds documents and all that they reach, each document once, after those that it calls.
 pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) -> Units<'p> {
-    let Gathered { documents, order, rings, flows } = gather::gather(project, entries, findings);
+    let ids = Ids::of(project);
+    let Gathered { documents, order, rings, flows } = gather::gather(project, &ids, entries, findings);
     let mut units = Units {
         project,
         agents: BTreeMap::new(),
         flows,
         findings: findings.apart(),
+        ids,
         current: None,
         own_flows: VecDeque::new(),
         rings,

@@ -37,8 +37,8 @@ impl Units<'_> {
             }
         };
         let named = reader.at(text.source(0..reference.id.len() as u32));
-        let from = self.current.as_ref().and_then(|(document, _)| self.project.documents.get(*document));
-        match index::find(self.project, from.map_or("", |d| &d.path), reference.id).as_slice() {
+        let from = self.current.as_ref()?.0;
+        match self.ids.find(from, reference.id).as_slice() {
             [(document, _)] => {
                 learn::names_at(reader, named, index::place(self.project, *document));
                 if let Some(version) = reference.version {
@@ -52,7 +52,7 @@ impl Units<'_> {
             }
             [] => {
                 learn::names_at(reader, named, None);
-                self.unknown(reader, text, reference.id, at);
+                self.unknown(reader, text, (from, reference.id), at);
                 None
             }
             [(first, place), others @ ..] => {
@@ -69,13 +69,11 @@ impl Units<'_> {
         }
     }
 
-    fn unknown(&self, reader: &Reader<'_>, text: &Text, id: &str, at: Location) {
+    fn unknown(&self, reader: &Reader<'_>, text: &Text, (from, id): (usize, &str), at: Location) {
         let own = self.current.as_ref().map(|(_, id)| &**id);
-        let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
-        others.sort_unstable();
-        others.dedup();
+        let others = || self.ids.names(from).filter(|n| Some(*n) != own);
         let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
-        reader.report(match suggest::near(id, others.iter().copied()) {
+        reader.report(match suggest::near(id, others()) {
             Some(near) => {
                 let d = d.help(format!("did you mean `{}`?", near.name));
                 // a version after the id stays
@@ -83,8 +81,8 @@ impl Units<'_> {
                 let place = reader.at(text.source(found..found + id.len() as u32));
                 rewritten(d, Some(place), near.name, near.sure)
             }
-            None if others.is_empty() => d.help("this folder has no other manifest"),
-            None => d.help(format!("available: {}", listed(others))),
+            None if others().next().is_none() => d.help("this folder has no other manifest"),
+            None => d.help(format!("available: {}", listed(others()))),
         });
     }
 }

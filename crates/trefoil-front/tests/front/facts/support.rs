@@ -26,7 +26,13 @@ pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry:
         let id = project.files.add(file.clone());
         let parsed = yaml::parse(id, &file, &yaml::Limits::default());
         assert!(parsed.diagnostics.is_empty(), "{name} is YAML");
-        project.documents.push(Document { file: id, path: (*name).to_owned(), root: parsed.root.unwrap(), front });
+        project.documents.push(Document {
+            file: id,
+            path: (*name).to_owned(),
+            root: parsed.root.unwrap(),
+            front,
+            project: 0,
+        });
     }
     trefoil_lint::lower(front, &project, entry, &mut found);
     Learned { files: project.files, facts: found.facts, diagnostics: found.diagnostics }
