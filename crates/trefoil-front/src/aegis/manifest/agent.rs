@@ -180,7 +180,7 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
         return reader.error("missing-key", model.span, "`model` is blank");
     }
     if let Some(stray) = providers::stray(name) {
-        let message = format!("`{name}` has {stray}, and no model's name has");
+        let message = format!("a model name cannot {stray}: `{name}`");
         let d = Diagnostic::warning("bad-model", reader.at(model.span), message);
         let bare = providers::without_stray(name);
         let sure = !bare.is_empty() && !name.trim().contains(char::is_whitespace);
