@@ -119,7 +119,8 @@ impl Folder {
         if let Some(known) = self.project_of.get(&folder) {
             return *known;
         }
-        let root = loader.options.door.project_of(&folder, self.whole.then_some(&*self.real));
+        // A folder without a mark that is within this one is a part of it, whichever of the two was named.
+        let root = loader.options.door.project_of(&folder, Some(&*self.real));
         let known = self.projects.iter().position(|known| *known == root).unwrap_or_else(|| {
             self.projects.push(root);
             self.projects.len() - 1
