@@ -188,7 +188,7 @@ fn absolute_above(base: &[String], path: &[String]) -> Option<Name> {
 }
 
 /// The crates whose modules need each other nowhere.
-pub const STRAIGHT: &[&str] = &["trefoil-front", "trefoil-lint", "trefoil-embedded"];
+pub const STRAIGHT: &[&str] = &["trefoil-front", "trefoil-lint", "trefoil-store", "trefoil-embedded"];
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-check", &["syntax", "template", "shell", "ir"]),
     ("trefoil-machine", &["syntax", "template", "ir"]),
     ("trefoil-runtime", &["syntax", "template", "ir", "machine"]),
+    ("trefoil-store", &["template", "machine", "runtime"]),
     ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
     ("trefoil-models", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-lsp", &["trefoil", "syntax", "template", "ir", "front", "check", "models"]),
@@ -52,6 +53,7 @@ const NAMELESS: &[&str] = &[
     "trefoil-check",
     "trefoil-machine",
     "trefoil-runtime",
+    "trefoil-store",
     "trefoil-embedded",
 ];
 const DIALECTS: &[&str] = &["agntz", "aegis", "sirenspec"];
@@ -76,6 +78,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil/src/door/", "the door"),
     ("crates/trefoil/src/load/discover.rs", "lists the names in a folder; files are read through the door"),
     ("crates/trefoil/src/fix.rs", "replaces files that were named, by real paths that the door gave"),
+    ("crates/trefoil-store/src/sqlite/", "its own file, where the operator wants it"),
     ("crates/trefoil-models/src/scripted/mod.rs", "reads the script that the operator named"),
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),

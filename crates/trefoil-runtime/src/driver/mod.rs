@@ -23,13 +23,13 @@ use trefoil_ir::{Program, SEMANTICS};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use crate::ports::{Meter, Ports};
+use crate::ports::{JournalError, Meter, Ports};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started, VERSION};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
-use trefoil_machine::{Command, Completion, Machine, Noted, Output, Prepared, effective_input};
+use trefoil_machine::{Command, Completion, Machine, Noted, Output, Prepared, Replay, Resumed, effective_input};
 
 use activity::{Done, World};
 pub use cancel::Cancel;
@@ -114,17 +114,13 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, options: Options) -> RunOutcome {
     let failed =
         |error| RunOutcome { run: run.into(), result: Err(error), usage: Usage::default(), calls: 0, duration_ms: 0 };
-    let entries = match ports.journal.read(run).await {
-        Ok(entries) => entries,
-        Err(error) => return failed(RunError::new("JOURNAL_ERROR", error.0)),
-    };
     let wanted = ports.events.wants_provenance();
-    let resumed = match Machine::resume_traced(prepared.clone(), &entries, wanted) {
-        Ok(resumed) => resumed,
+    let (resumed, last) = match replay(&prepared, run, &ports, wanted).await {
+        Ok(replayed) => replayed,
         Err(error) => return failed(error),
     };
     let (run, at_ms) = (resumed.started.run.as_str().into(), resumed.at_ms);
-    if let Some(result) = ended(&entries, resumed.finished.as_ref()) {
+    if let Some(result) = ended(last, resumed.finished.as_ref()) {
         let (usage, calls) = (resumed.machine.usage(), resumed.machine.calls());
         return RunOutcome { run, result, usage, calls, duration_ms: at_ms };
     }
@@ -151,6 +147,43 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
     driver.drive(resumed.output, resumed.restart).await
 }
 
+/// Replays a run's journal as it is read, so that no more of it is in memory than a page; also its last entry.
+async fn replay(
+    prepared: &Arc<Prepared>,
+    run: &str,
+    ports: &Ports,
+    traced: bool,
+) -> Result<(Resumed, Option<EntryKind>), RunError> {
+    let (mut replay, mut last, mut next) = (None::<Replay>, None, 0);
+    loop {
+        let page = ports.journal.read(run, next).await.map_err(journal_error)?;
+        for entry in &page {
+            match &mut replay {
+                None => replay = Some(Replay::begin(prepared.clone(), entry, traced)?),
+                Some(replay) => replay.entry(entry)?,
+            }
+            next = entry.seq.saturating_add(1);
+        }
+        match page.into_iter().next_back() {
+            Some(entry) => last = Some(entry.kind),
+            None => break,
+        }
+        // A long journal leaves others their turn.
+        tokio::task::yield_now().await;
+    }
+    let replay = replay.ok_or_else(|| RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty")))?;
+    Ok((replay.end()?, last))
+}
+
+fn journal_error(error: JournalError) -> RunError {
+    let JournalError { message, help } = error;
+    let error = RunError::new("JOURNAL_ERROR", message);
+    match help {
+        Some(help) => error.help(help),
+        None => error,
+    }
+}
+
 /// Version of the engine, as journals have it.
 const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
@@ -166,12 +199,12 @@ fn identity(prepared: &Prepared, sources: Vec<SourceFile>) -> Identity {
 }
 
 /// How a journal says that its run ended. The place of a failure is what replaying it found: journals have none.
-fn ended(entries: &[Entry], replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
-    let EntryKind::Finished { output, error } = &entries.last()?.kind else { return None };
+fn ended(last: Option<EntryKind>, replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
+    let Some(EntryKind::Finished { output, error }) = last else { return None };
     Some(match (error, replayed) {
-        (None, _) => Ok(output.clone().unwrap_or_default()),
-        (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error.clone() }),
-        (Some(error), _) => Err(error.clone()),
+        (None, _) => Ok(output.unwrap_or_default()),
+        (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error }),
+        (Some(error), _) => Err(error),
     })
 }
 
@@ -442,7 +475,7 @@ impl Driver {
         }
         let entries = std::mem::take(&mut self.buffer);
         let written = self.world.ports.journal.append(&self.world.watch.run, &entries).await;
-        written.map_err(|e| RunError::new("JOURNAL_ERROR", e.0))
+        written.map_err(journal_error)
     }
 
     async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {

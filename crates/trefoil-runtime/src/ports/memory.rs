@@ -43,16 +43,20 @@ impl Journal for MemoryJournal {
         let first = kept.last().map_or(0, |e| e.seq + 1);
         for (expected, entry) in (first..).zip(entries) {
             if entry.seq != expected {
-                return Err(JournalError(format!("entry {} was written, but the next one is {expected}", entry.seq)));
+                return Err(JournalError::new(format!(
+                    "entry {} was written, but the next one is {expected}",
+                    entry.seq
+                )));
             }
         }
         kept.extend_from_slice(entries);
         Ok(())
     }
 
-    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.get(run).cloned().ok_or_else(|| JournalError(format!("there is no run `{run}`")))
+        let entries = runs.get(run).ok_or_else(|| unknown(run))?;
+        Ok(entries.iter().filter(|entry| entry.seq >= from).cloned().collect())
     }
 }
 
@@ -65,12 +69,16 @@ impl Journal for NoJournal {
     async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
         Ok(())
     }
-    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
-        Err(JournalError(format!("there is no run `{run}`")))
+    async fn read(&self, run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {
+        Err(unknown(run))
     }
     fn keeps(&self) -> bool {
         false
     }
+}
+
+fn unknown(run: &str) -> JournalError {
+    JournalError::new(format!("there is no run `{run}`"))
 }
 
 /// Keeps events.

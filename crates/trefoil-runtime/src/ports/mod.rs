@@ -196,8 +196,9 @@ pub trait HumanInbox: Send + Sync {
 pub trait Journal: Send + Sync {
     /// Appends, in order.
     async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError>;
-    /// All entries of a run.
-    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError>;
+    /// Entries of a run, in order, from a number on: as many as this journal likes to hand over at a time, and none when
+    /// there are no more. An error for a run that it does not have.
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError>;
     /// Whether it keeps anything. For one that does not, nothing is worked out that only a journal wants.
     fn keeps(&self) -> bool {
         true
@@ -206,8 +207,20 @@ pub trait Journal: Send + Sync {
 
 /// Why a journal did not take or give entries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("journal: {0}")]
-pub struct JournalError(pub String);
+#[error("{message}")]
+pub struct JournalError {
+    /// One line.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl JournalError {
+    /// A failure that nobody knows a way around.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None }
+    }
+}
 
 /// Tells the time.
 #[async_trait]

@@ -58,8 +58,8 @@ impl<T: Journal + ?Sized> Journal for Arc<T> {
     async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
         T::append(self, run, entries).await
     }
-    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
-        T::read(self, run).await
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        T::read(self, run, from).await
     }
     fn keeps(&self) -> bool {
         T::keeps(self)

@@ -222,12 +222,12 @@ struct Full(MemoryJournal, u64);
 impl Journal for Full {
     async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
         if entries.iter().any(|e| e.seq >= self.1) {
-            return Err(JournalError("no space left".into()));
+            return Err(JournalError::new("no space left"));
         }
         self.0.append(run, entries).await
     }
-    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
-        self.0.read(run).await
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.0.read(run, from).await
     }
 }
 
@@ -392,7 +392,7 @@ impl Journal for Forgetful {
     async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
         Ok(())
     }
-    async fn read(&self, _run: &str) -> Result<Vec<Entry>, JournalError> {
+    async fn read(&self, _run: &str, _from: u64) -> Result<Vec<Entry>, JournalError> {
         Ok(Vec::new())
     }
 }

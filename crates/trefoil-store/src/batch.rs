@@ -1,0 +1,181 @@
+//! Entries as they are stored, and what they change in the record of their run. Every store writes both in one transaction,
+//! so that a record is always what its journal says.
+
+use trefoil_machine::{Entry, EntryKind};
+use trefoil_template::Value;
+use trefoil_template::wire::{Wire, Wired};
+
+use crate::blob::{Blob, INLINE};
+use crate::error::{Result, StoreError};
+use crate::record::{Spent, Status};
+
+/// How long the text of a failure may be in a record. Its journal has all of it.
+const ERROR_TEXT: usize = 500;
+
+/// An entry as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// Its number.
+    pub seq: u64,
+    /// Its JSON.
+    pub json: String,
+    /// Its value, when that is large: the JSON has null there.
+    pub value: Option<Blob>,
+}
+
+impl Body {
+    /// How an entry is stored.
+    pub fn of(entry: &Entry) -> Result<Self> {
+        let seq = entry.seq;
+        let unwritable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
+        let json = serde_json::to_string(entry).map_err(unwritable)?;
+        if json.len() <= INLINE {
+            return Ok(Self { seq, json, value: None });
+        }
+        let Some(value) = value(&entry.kind) else { return Ok(Self { seq, json, value: None }) };
+        let large = serde_json::to_vec(&Wire(value)).map_err(unwritable)?;
+        if large.len() <= INLINE {
+            return Ok(Self { seq, json, value: None });
+        }
+        let mut rest = entry.clone();
+        put(&mut rest.kind, Value::Null);
+        let json = serde_json::to_string(&rest).map_err(unwritable)?;
+        Ok(Self { seq, json, value: Some(Blob::new(large)) })
+    }
+
+    /// The entry again; `value`: the bytes that belong in it.
+    pub fn entry(json: &str, value: Option<&[u8]>) -> Result<Entry, serde_json::Error> {
+        let mut entry: Entry = serde_json::from_str(json)?;
+        if let Some(bytes) = value {
+            let Wired(value) = serde_json::from_slice(bytes)?;
+            put(&mut entry.kind, value);
+        }
+        Ok(entry)
+    }
+}
+
+/// The one value that an entry may have.
+fn value(kind: &EntryKind) -> Option<&Value> {
+    match kind {
+        EntryKind::Started(started) => started.input.as_ref(),
+        EntryKind::Completed { value, .. } => Some(value),
+        EntryKind::Finished { output, .. } => output.as_ref(),
+        EntryKind::Scheduled { .. }
+        | EntryKind::Failed { .. }
+        | EntryKind::Resumed { .. }
+        | EntryKind::CancelRequested {} => None,
+    }
+}
+
+fn put(kind: &mut EntryKind, new: Value) {
+    match kind {
+        EntryKind::Started(started) => started.input = Some(new),
+        EntryKind::Completed { value, .. } => *value = new,
+        EntryKind::Finished { output, .. } => *output = Some(new),
+        EntryKind::Scheduled { .. }
+        | EntryKind::Failed { .. }
+        | EntryKind::Resumed { .. }
+        | EntryKind::CancelRequested {} => {}
+    }
+}
+
+/// What is written in one transaction.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// The entries, in order.
+    pub bodies: Vec<Body>,
+    /// Of the entry that starts the run.
+    pub start: Option<Start>,
+    /// Of the entry that ends it.
+    pub end: Option<End>,
+    /// The status after it, unless it ends the run: running without.
+    pub status: Option<Status>,
+    /// What it adds to the figures.
+    pub spent: Spent,
+    /// When somebody has to look at the run again, if nothing comes before: milliseconds since 1970-01-01 UTC.
+    pub wake_at: Option<u64>,
+    /// Until when the lease holds now.
+    pub lease_until: Option<u64>,
+    /// Letters that the entries have taken in.
+    pub taken: Vec<u64>,
+}
+
+/// How the record of a run begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The entry flow.
+    pub flow: String,
+    /// The fingerprint of the program.
+    pub program: String,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Completed, failed or cancelled.
+    pub status: Status,
+    /// Milliseconds on the run's clock.
+    pub at_ms: u64,
+    /// Code and text of its failure.
+    pub error: Option<(String, String)>,
+}
+
+impl Batch {
+    /// Of entries.
+    pub fn of(entries: &[Entry]) -> Result<Self> {
+        let mut batch = Self::default();
+        for entry in entries {
+            batch.bodies.push(Body::of(entry)?);
+            batch.note(entry);
+        }
+        Ok(batch)
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        match &entry.kind {
+            EntryKind::Started(started) => {
+                let (flow, program) = (started.program.flow.clone(), started.program.fingerprint.clone());
+                self.start = Some(Start { flow, program, at: started.at });
+            }
+            EntryKind::Scheduled { sort, .. } => self.spent.calls += u64::from(sort == "model"),
+            EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => {
+                if let Some(usage) = about.usage {
+                    self.spent.usage.add(usage);
+                }
+            }
+            EntryKind::Resumed { .. } | EntryKind::CancelRequested {} => {}
+            EntryKind::Finished { error, .. } => {
+                let status = match error {
+                    None => Status::Completed,
+                    Some(error) if error.code == "CANCELLED" => Status::Cancelled,
+                    Some(_) => Status::Failed,
+                };
+                let error = error.as_ref().map(|error| (error.code.clone(), cut(&error.message)));
+                self.end = Some(End { status, at_ms: entry.at_ms, error });
+            }
+        }
+    }
+
+    /// The number of its first entry; none: it has no entries.
+    pub fn first(&self) -> Option<u64> {
+        self.bodies.first().map(|body| body.seq)
+    }
+
+    /// The first entry that does not have the number after the one before it.
+    pub fn gap(&self, from: u64) -> Option<(u64, u64)> {
+        (from..)
+            .zip(&self.bodies)
+            .map(|(expected, body)| (expected, body.seq))
+            .find(|(expected, found)| expected != found)
+    }
+}
+
+fn cut(text: &str) -> String {
+    let mut end = ERROR_TEXT.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,64 @@
+//! Bytes that are kept once, whoever uses them: the files of programs, and large values.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A value whose JSON is larger is kept by its content; its entry carries the hash.
+pub const INLINE: usize = 32 * 1024;
+
+/// SHA-256 of bytes. As text: 64 hexadecimal digits, as [`SourceFile`](trefoil_machine::SourceFile) has it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hash(pub [u8; 32]);
+
+impl Hash {
+    /// Of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+    /// From 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hash({self})")
+    }
+}
+
+/// Bytes with their hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    hash: Hash,
+    bytes: Vec<u8>,
+}
+
+impl Blob {
+    /// Of bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self { hash: Hash::of(&bytes), bytes }
+    }
+    /// The hash of its bytes.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}

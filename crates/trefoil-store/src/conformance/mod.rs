@@ -1,0 +1,115 @@
+//! What every store must do, as data for its tests: an `Err` says what it does not.
+//!
+//! A store's tests call [`store`] with an empty instance of theirs. What only one sort of store has (files, disks that are
+//! full) is tested beside it.
+
+mod leases;
+mod lists;
+mod records;
+mod removal;
+
+use std::sync::Arc;
+
+use trefoil_machine::{About, Flags, Usage};
+use trefoil_machine::{ContentKey, Entry, EntryKind, Identity, Key, RunError, SourceFile, Started, journal::VERSION};
+use trefoil_runtime::ports::VirtualClock;
+use trefoil_template::Value;
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::lease::{Claim, Lease};
+use crate::owner::Owner;
+use crate::port::{NewRun, Store};
+
+/// Everything, one thing after the other, in one store that was empty.
+pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
+    let owner = Owner::new(store.clone(), "suite", Arc::new(VirtualClock::new()));
+    trefoil_runtime::conformance::journal(&*owner).await?;
+    records::all(&*store).await?;
+    leases::all(&*store).await?;
+    lists::all(&*store).await?;
+    removal::all(&*store).await?;
+    let health = store.check().await.map_err(|e| format!("checking it: {e}"))?;
+    match health.problems.first() {
+        None => Ok(()),
+        Some(problem) => Err(format!("it finds itself damaged: {problem}")),
+    }
+}
+
+/// An error says what was wanted.
+fn expect(right: bool, wanted: &str) -> Result<(), String> {
+    if right { Ok(()) } else { Err(format!("it should be so: {wanted}")) }
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(found: &T, wanted: &T, what: &str) -> Result<(), String> {
+    if found == wanted { Ok(()) } else { Err(format!("{what} is {found:?}, and should be {wanted:?}")) }
+}
+
+/// What was to succeed.
+fn done<T>(result: Result<T, StoreError>, what: &str) -> Result<T, String> {
+    result.map_err(|error| format!("{what}: {error}"))
+}
+
+/// What was to fail in a certain way.
+fn refused<T>(result: Result<T, StoreError>, what: &str, why: impl Fn(&StoreError) -> bool) -> Result<(), String> {
+    match result {
+        Ok(_) => Err(format!("it lets somebody {what}")),
+        Err(error) if why(&error) => Ok(()),
+        Err(error) => Err(format!("it refuses to {what} for the wrong reason: {error}")),
+    }
+}
+
+fn claim(owner: &str, now: u64, until: u64) -> Claim {
+    Claim { owner: owner.to_owned(), now, until, gone: None }
+}
+
+fn entry(seq: u64, kind: EntryKind) -> Entry {
+    Entry { v: VERSION, seq, at_ms: seq * 10, kind }
+}
+
+fn batch(entries: &[Entry]) -> Result<Batch, String> {
+    done(Batch::of(entries), "writing entries as JSON")
+}
+
+fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
+    let sources = vec![SourceFile { path: "main.yaml".to_owned(), sha256: "f0".repeat(32) }];
+    let program = Identity { fingerprint: "0f".repeat(32), flow: flow.to_owned(), sources, ..Identity::default() };
+    EntryKind::Started(Box::new(Started {
+        run: run.to_owned(),
+        at,
+        program,
+        input: Some(input),
+        flags: Flags::default(),
+        answers: "host".to_owned(),
+        models: Vec::new(),
+    }))
+}
+
+fn scheduled(key: &str) -> EntryKind {
+    EntryKind::Scheduled { key: Key(key.into()), sort: "model".to_owned(), content: ContentKey([7; 32]), due_ms: None }
+}
+
+fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
+    let usage = Usage { input_tokens, output_tokens: 2, cached_tokens: 1, unknown_calls: 0 };
+    EntryKind::Completed { key: Key(key.into()), value, about: About::usage(Some(usage)) }
+}
+
+fn finished(error: Option<RunError>) -> EntryKind {
+    let output = error.is_none().then(|| Value::from("done"));
+    EntryKind::Finished { output, error }
+}
+
+/// A run that has begun, held by `suite` until 10,000.
+async fn begun(store: &dyn Store, run: &str, flow: &str, at: u64) -> Result<Lease, String> {
+    let batch = batch(&[entry(0, started(run, flow, at, "in".into()))])?;
+    let claim = Some(claim("suite", at, at + 10_000));
+    let new = NewRun { run: run.to_owned(), claim, batch, now: at, ..NewRun::default() };
+    let lease = done(store.create(new).await, "creating a run")?;
+    lease.ok_or_else(|| "a run that is created for somebody has no lease".to_owned())
+}
+
+/// The same, and it has ended: one more entry for each.
+async fn ended(store: &dyn Store, run: &str, flow: &str, at: u64, error: Option<RunError>) -> Result<(), String> {
+    let lease = begun(store, run, flow, at).await?;
+    done(store.append(&lease, batch(&[entry(1, finished(error))])?).await, "ending a run")
+}

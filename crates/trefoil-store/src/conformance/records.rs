@@ -1,0 +1,115 @@
+//! A record is what the journal says; values and files are kept once; labels; figures that entries do not have.
+
+use trefoil_machine::RunError;
+use trefoil_template::Value;
+
+use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, scheduled, started};
+use crate::batch::Batch;
+use crate::blob::{Blob, Hash, INLINE};
+use crate::error::StoreError;
+use crate::port::{NewRun, Store};
+use crate::record::{Spent, Status};
+use trefoil_runtime::Usage;
+
+pub async fn all(store: &dyn Store) -> Result<(), String> {
+    figures(store).await?;
+    ends(store).await?;
+    large_values(store).await?;
+    files(store).await?;
+    pending(store).await?;
+    labels(store).await
+}
+
+async fn figures(store: &dyn Store) -> Result<(), String> {
+    let lease = begun(store, "figures", "main", 1_000).await?;
+    let record = done(store.record("figures").await, "reading a record")?;
+    equal(&(record.status, record.flow.as_str(), record.started), &(Status::Running, "main", 1_000), "a new record")?;
+    equal(&record.program, &"0f".repeat(32), "the program")?;
+    let kinds = [scheduled("a"), completed("a", "text".into(), 5), scheduled("b"), completed("b", "text".into(), 6)];
+    let entries: Vec<_> = (1..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect();
+    let mut batch = batch(&entries)?;
+    (batch.spent.cost_micro, batch.spent.unpriced_calls) = (30, 1);
+    done(store.append(&lease, batch).await, "appending")?;
+    let record = done(store.record("figures").await, "reading a record")?;
+    let usage = Usage { input_tokens: 11, output_tokens: 4, cached_tokens: 2, unknown_calls: 0 };
+    let spent = Spent { calls: 2, usage, cost_micro: 30, unpriced_calls: 1 };
+    equal(&(record.spent, record.entries), &(spent, 5), "what was spent")?;
+    // That it waits, without an entry, and that it does not any more.
+    let waits = Batch { status: Some(Status::Waiting), wake_at: Some(90_000), ..Batch::default() };
+    done(store.append(&lease, waits).await, "appending nothing but a status")?;
+    let record = done(store.record("figures").await, "reading a record")?;
+    equal(&(record.status, record.wake_at), &(Status::Waiting, Some(90_000)), "a run that waits")?;
+    done(store.append(&lease, self::batch(&[entry(5, scheduled("c"))])?).await, "appending")?;
+    let record = done(store.record("figures").await, "reading a record")?;
+    equal(&(record.status, record.wake_at), &(Status::Running, None), "a run that goes on")?;
+    refused(store.record("nobody").await, "read a record of nothing", |e| matches!(e, StoreError::NoRun { .. }))
+}
+
+async fn ends(store: &dyn Store) -> Result<(), String> {
+    let before = done(store.counts().await, "counting")?;
+    let of = |code: &str| Some(RunError::new(code, "it \u{1f340} did not work"));
+    ended(store, "well", "main", 1_000, None).await?;
+    ended(store, "badly", "main", 1_000, of("MODEL_ERROR")).await?;
+    ended(store, "stopped", "main", 1_000, of("CANCELLED")).await?;
+    for (run, status) in [("well", Status::Completed), ("badly", Status::Failed), ("stopped", Status::Cancelled)] {
+        let record = done(store.record(run).await, "reading a record")?;
+        equal(&(record.status, record.ended, record.owner), &(status, Some(1_010), None), "the end of a run")?;
+        expect(record.error.is_some() == (run != "well"), "only failures have an error")?;
+    }
+    let after = done(store.counts().await, "counting")?;
+    let grown = before.iter().zip(&after).filter(|((_, before), (_, after))| *after == before + 1);
+    equal(&grown.count(), &3, "the number of statuses that have one run more")
+}
+
+async fn large_values(store: &dyn Store) -> Result<(), String> {
+    let small: Value = "s".repeat(INLINE / 2).into();
+    let large: Value =
+        [("text", Value::from("l\u{e9}\u{0}".repeat(INLINE))), ("n", Value::from(u64::MAX))].into_iter().collect();
+    let input = started("large", "main", 1_000, large.clone());
+    let claim = Some(claim("suite", 0, 10_000));
+    let new = NewRun { run: "large".into(), claim, batch: batch(&[entry(0, input.clone())])?, ..NewRun::default() };
+    let lease = done(store.create(new).await, "creating")?.ok_or("no lease")?;
+    let kinds = [completed("a", small, 1), completed("b", large.clone(), 1), finished(None)];
+    let mut entries: Vec<_> = (1..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect();
+    done(store.append(&lease, batch(&entries)?).await, "appending large values")?;
+    entries.insert(0, entry(0, input));
+    let found = done(store.entries("large", 0).await, "reading large values")?;
+    expect(found == entries, "large values come back as they were")
+}
+
+async fn files(store: &dyn Store) -> Result<(), String> {
+    let file = |text: &str| Blob::new(text.repeat(3_000).into_bytes());
+    for (run, files) in [("files-a", ["one ", "two "]), ("files-b", ["two ", "three "])] {
+        let files = files.map(file).to_vec();
+        done(store.create(NewRun { run: run.into(), files, ..NewRun::default() }).await, "creating a run with files")?;
+    }
+    for text in ["one ", "two ", "three "] {
+        let found = done(store.blob(file(text).hash()).await, "reading a file")?;
+        expect(found.as_deref() == Some(file(text).bytes()), "a file comes back as it was")?;
+    }
+    done(store.delete("files-a", 0).await, "deleting a run with files")?;
+    expect(done(store.blob(file("one ").hash()).await, "reading")?.is_none(), "a deleted run frees its files")?;
+    expect(done(store.blob(file("two ").hash()).await, "reading")?.is_some(), "what another run uses stays")?;
+    expect(done(store.blob(Hash::of(b"?")).await, "reading")?.is_none(), "there are no files that nobody put there")
+}
+
+async fn pending(store: &dyn Store) -> Result<(), String> {
+    let first = batch(&[entry(0, started("later", "main", 5, "in".into()))])?;
+    let new = NewRun { run: "later".into(), batch: first, now: 7, ..NewRun::default() };
+    let lease = done(store.create(new.clone()).await, "creating a run for nobody")?;
+    expect(lease.is_none(), "a run that nobody has claimed has no lease")?;
+    let record = done(store.record("later").await, "reading a record")?;
+    equal(&(record.status, record.entries, record.epoch), &(Status::Pending, 1, 0), "a pending run")?;
+    refused(store.create(new).await, "create a run twice", |e| matches!(e, StoreError::RunExists { .. }))
+}
+
+async fn labels(store: &dyn Store) -> Result<(), String> {
+    let labels = vec![("session".to_owned(), "s1".to_owned())];
+    done(store.create(NewRun { run: "labels".into(), labels, ..NewRun::default() }).await, "creating with labels")?;
+    for (key, value) in [("a", Some("1")), ("b", Some("2")), ("b", Some("3")), ("a", None), ("none", None)] {
+        done(store.label("labels", key, value).await, "setting a label")?;
+    }
+    let record = done(store.record("labels").await, "reading a record")?;
+    let wanted = [("b", "3"), ("session", "s1")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    equal(&record.labels, &wanted.to_vec(), "labels")
+}

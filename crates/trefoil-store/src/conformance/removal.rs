@@ -1,0 +1,93 @@
+//! Deleting and pruning: what goes, what stays, and that the space comes back.
+
+use trefoil_machine::RunError;
+use trefoil_template::Value;
+
+use super::{batch, begun, completed, done, ended, entry, equal, expect, finished, refused};
+use crate::blob::{Hash, INLINE};
+use crate::error::StoreError;
+use crate::port::Store;
+use crate::upkeep::Retention;
+
+/// Later than the runs of the other parts of the suite.
+const AT: u64 = 2_000_000;
+
+pub async fn all(store: &dyn Store) -> Result<(), String> {
+    deleting(store).await?;
+    pruning(store).await?;
+    by_size(store).await
+}
+
+async fn deleting(store: &dyn Store) -> Result<(), String> {
+    let lease = begun(store, "busy", "main", AT).await?;
+    let held = |e: &StoreError| matches!(e, StoreError::Held { .. });
+    refused(store.delete("busy", AT + 10_000).await, "delete a run that is held", held)?;
+    done(store.append(&lease, batch(&[entry(1, finished(None))])?).await, "ending a run")?;
+    done(store.delete("busy", AT).await, "deleting a run that has ended")?;
+    let gone = |e: &StoreError| matches!(e, StoreError::NoRun { .. });
+    refused(store.entries("busy", 0).await, "read a deleted journal", gone)?;
+    refused(store.delete("busy", AT).await, "delete a run twice", gone)?;
+    // The same id may come again, and has nothing of the former one.
+    let again = begun(store, "busy", "main", AT).await?;
+    equal(&done(store.entries("busy", 0).await, "reading")?.len(), &1, "entries of a new run with an old id")?;
+    let lost = |e: &StoreError| matches!(e, StoreError::NotHeld { .. });
+    refused(
+        store.append(&lease, batch(&[entry(1, finished(None))])?).await,
+        "append with a lease of a deleted run",
+        lost,
+    )?;
+    done(store.release(&again).await, "releasing")
+}
+
+async fn pruning(store: &dyn Store) -> Result<(), String> {
+    let failure = || Some(RunError::new("TOOL_ERROR", "no"));
+    for (run, at, error) in
+        [("old", 0, None), ("old-bad", 0, failure()), ("new", 500, None), ("new-bad", 500, failure())]
+    {
+        ended(store, run, "prune", AT + at, error).await?;
+    }
+    begun(store, "open", "prune", AT).await?;
+    let left = async || -> Result<Vec<&str>, String> {
+        let mut left = Vec::new();
+        for run in ["old", "old-bad", "new", "new-bad", "open"] {
+            match store.record(run).await {
+                Ok(_) => left.push(run),
+                Err(StoreError::NoRun { .. }) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(left)
+    };
+    done(store.prune(&Retention::default()).await, "pruning nothing")?;
+    equal(&left().await?, &vec!["old", "old-bad", "new", "new-bad", "open"], "what nothing was said about")?;
+    let retention = Retention { ended_before: Some(AT + 100), failed_before: None, max_bytes: None };
+    done(store.prune(&retention).await, "pruning")?;
+    equal(&left().await?, &vec!["old-bad", "new", "new-bad", "open"], "what is left when failures are kept")?;
+    let retention = Retention { ended_before: None, failed_before: Some(AT + 100), max_bytes: None };
+    // Those of the other parts of the suite, too.
+    let gone = done(store.prune(&retention).await, "pruning")?.runs;
+    expect(gone > 0, "pruning says how many runs went")?;
+    equal(&left().await?, &vec!["new", "new-bad", "open"], "what is left then")
+}
+
+async fn by_size(store: &dyn Store) -> Result<(), String> {
+    let empty = done(store.size().await, "measuring")?;
+    for n in 0..20_u64 {
+        let run = format!("size-{n}");
+        let lease = begun(store, &run, "size", AT + 10_000 + n).await?;
+        // Random enough that packing does not help.
+        let noise = (0..2 * INLINE / 64).map(|i| Hash::of(format!("{n} {i}").as_bytes()).to_string());
+        let noise: String = noise.collect();
+        let entries = [entry(1, completed("a", Value::from(noise), 1)), entry(2, finished(None))];
+        done(store.append(&lease, batch(&entries)?).await, "appending")?;
+    }
+    let full = done(store.size().await, "measuring")?;
+    expect(full.used > empty.used + 500_000 && full.runs == empty.runs + 20, "twenty runs take up room")?;
+    let limit = empty.used + (full.used - empty.used) / 2;
+    let pruned = done(store.prune(&Retention { max_bytes: Some(limit), ..Retention::default() }).await, "pruning")?;
+    let half = done(store.size().await, "measuring")?;
+    expect(half.used <= limit, "a store is not larger than was allowed")?;
+    expect(pruned.bytes > 0 && half.disk < full.disk, "the space of runs that are gone comes back")?;
+    expect(store.record("size-19").await.is_ok(), "the newest run stays")?;
+    expect(store.record("size-0").await.is_err(), "the run that ended first goes")
+}

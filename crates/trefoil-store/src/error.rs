@@ -1,0 +1,198 @@
+//! What a store can fail with, and what to do about it.
+
+use std::path::PathBuf;
+
+/// The result of what a store does.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// Why a store did not do what it was asked for. What it said was kept before is still kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process writes to it and does not end.
+    #[error("the store `{}` is locked: another process has been writing to it for more than {waited_ms} ms", path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+        /// How long this process has waited.
+        waited_ms: u64,
+    },
+    /// Its disk is full, or it has reached its largest size.
+    #[error("the store `{}` is full: {why}", path.display())]
+    Full {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        why: String,
+    },
+    /// It may be read only.
+    #[error("the store `{}` is read-only", path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A later version of Trefoil has written it.
+    #[error("the store `{}` was written by a later version: its format is {found}, this version reads up to {known}", path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// The version of its format.
+        found: i64,
+        /// The last version that this build knows.
+        known: i64,
+    },
+    /// The file is something else.
+    #[error("`{}` is not a store of Trefoil: {why}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// How it is known.
+        why: String,
+    },
+    /// The file is damaged.
+    #[error("the store `{}` is damaged: {why}", path.display())]
+    Corrupt {
+        /// The store.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// It cannot be opened or created.
+    #[error("the store `{}` cannot be opened: {why}", path.display())]
+    Open {
+        /// The store.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// Nobody said where the store is, and there is no home folder.
+    #[error("there is no folder for the store, because this user has no home folder")]
+    NoHome,
+    /// Reading or writing failed.
+    #[error("the store `{}` failed: {why}", path.display())]
+    Io {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        why: String,
+    },
+    /// There is no such run.
+    #[error("there is no run `{run}`")]
+    NoRun {
+        /// Its id.
+        run: String,
+    },
+    /// A run of this id exists.
+    #[error("a run `{run}` already exists")]
+    RunExists {
+        /// Its id.
+        run: String,
+    },
+    /// The run has ended.
+    #[error("the run `{run}` has ended")]
+    Ended {
+        /// Its id.
+        run: String,
+    },
+    /// Another process runs it.
+    #[error("the run `{run}` is in progress in another process, `{owner}`")]
+    Held {
+        /// Its id.
+        run: String,
+        /// Who holds its lease.
+        owner: String,
+        /// Until when, unless it is renewed: milliseconds since 1970-01-01 UTC.
+        until: u64,
+    },
+    /// This process does not run it, or no longer.
+    #[error("the run `{run}` is no longer this process's: it has lost its lease")]
+    NotHeld {
+        /// Its id.
+        run: String,
+    },
+    /// Entries of a journal have no gaps and no repetitions.
+    #[error("entry {found} of `{run}` was written, but the next one is {expected}")]
+    Sequence {
+        /// The run's id.
+        run: String,
+        /// The number of the next entry.
+        expected: u64,
+        /// The number of the entry that was to be written.
+        found: u64,
+    },
+    /// An entry or a value cannot be read.
+    #[error("entry {seq} of `{run}` cannot be read: {why}")]
+    Entry {
+        /// The run's id.
+        run: String,
+        /// The entry's number.
+        seq: u64,
+        /// Why not.
+        why: String,
+    },
+    /// An entry cannot be written.
+    #[error("entry {seq} cannot be written: {why}")]
+    Unwritable {
+        /// The entry's number.
+        seq: u64,
+        /// Why not.
+        why: String,
+    },
+    /// A cursor that this store did not hand out.
+    #[error("`{cursor}` is not a cursor of this list")]
+    Cursor {
+        /// The cursor.
+        cursor: String,
+    },
+    /// The target of a backup exists.
+    #[error("`{}` already exists", path.display())]
+    Exists {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Locked { .. } => {
+                "wait until that process is done, use another store with `--store PATH`, or keep nothing with `--ephemeral`"
+            }
+            Self::Full { .. } => {
+                "make room with `trefoil store prune`, use another disk with `--store PATH`, or keep nothing with \
+                 `--ephemeral`"
+            }
+            Self::ReadOnly { .. } => {
+                "make the file and its folder writable, use another store with `--store PATH`, or keep nothing with \
+                 `--ephemeral`"
+            }
+            Self::Newer { .. } => {
+                "update trefoil, use another store with `--store PATH`, or keep nothing with `--ephemeral`"
+            }
+            Self::Foreign { .. } => "name another file with `--store PATH`, or keep nothing with `--ephemeral`",
+            Self::Corrupt { .. } => {
+                "look at it with `trefoil store check`, restore a backup, use another store with `--store PATH`, or keep \
+                 nothing with `--ephemeral`"
+            }
+            Self::Open { .. } | Self::Io { .. } => {
+                "check the path and the disk, use another store with `--store PATH`, or keep nothing with `--ephemeral`"
+            }
+            Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`, or keep nothing with `--ephemeral`",
+            Self::NoRun { .. } => "list the runs with `trefoil runs list`",
+            Self::Held { .. } => "wait until it ends, or cancel it with `trefoil runs cancel`",
+            Self::NotHeld { .. } => "another process continues it: look at it with `trefoil runs show`",
+            Self::Exists { .. } => "name a file that does not exist",
+            Self::RunExists { .. }
+            | Self::Ended { .. }
+            | Self::Sequence { .. }
+            | Self::Entry { .. }
+            | Self::Unwritable { .. }
+            | Self::Cursor { .. }
+            | Self::Closed => return None,
+        })
+    }
+}

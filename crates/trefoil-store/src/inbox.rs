@@ -1,0 +1,53 @@
+//! What other processes have for a run: answers of people, signals, requests to stop. Letters stay until entries of the run
+//! have taken them in, in the transaction of those entries.
+
+use trefoil_template::Value;
+
+/// What a letter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LetterKind {
+    /// A person's answer.
+    Answer,
+    /// A signal.
+    Signal,
+    /// Somebody wants the run to stop.
+    Cancel,
+}
+
+impl LetterKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Answer, Self::Signal, Self::Cancel];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Signal => "signal",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+/// Something for a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Letter {
+    /// What it is.
+    pub kind: LetterKind,
+    /// Of an answer: the key or label of its step. Of a signal: its name. Otherwise empty.
+    pub key: String,
+    /// What it says.
+    pub value: Value,
+    /// When it was written: milliseconds since 1970-01-01 UTC.
+    pub at: u64,
+}
+
+/// A letter that nobody has taken in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Posted {
+    /// Its number. Later letters have larger ones.
+    pub id: u64,
+    /// The run's id.
+    pub run: String,
+    /// The letter.
+    pub letter: Letter,
+}

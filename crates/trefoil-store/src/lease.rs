@@ -1,0 +1,26 @@
+//! Who runs what: a run is one process's at a time.
+
+/// The right to write to a run's journal. It is worth nothing any more when somebody else has claimed the run since: the
+/// epoch is compared in the transaction of each append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The run's id.
+    pub run: String,
+    /// The store's number for the run.
+    pub no: i64,
+    /// How often the run was claimed, this time included.
+    pub epoch: u64,
+}
+
+/// Who wants to run something, and for how long. All times are milliseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The process. A name that no other process has, ever.
+    pub owner: String,
+    /// Now.
+    pub now: u64,
+    /// How long the lease holds if it is not renewed.
+    pub until: u64,
+    /// An owner that is known to be gone: its lease counts as ended.
+    pub gone: Option<String>,
+}

@@ -1,0 +1,56 @@
+//! Lists of runs: filters, and pages that stay right while runs come and go.
+
+use crate::error::{Result, StoreError};
+use crate::record::{Record, Status};
+
+/// Which runs. What is not set lets everything through.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// One of these.
+    pub status: Vec<Status>,
+    /// The entry flow.
+    pub flow: Option<String>,
+    /// Started at this time or later: milliseconds since 1970-01-01 UTC.
+    pub since: Option<u64>,
+    /// Started before this time.
+    pub until: Option<u64>,
+    /// Has this in its id, its flow, its error or a label's value. Upper and lower case of ASCII letters are the same.
+    pub text: Option<String>,
+    /// Has this label.
+    pub label: Option<(String, String)>,
+    /// Was started by this run.
+    pub parent: Option<String>,
+}
+
+/// Runs, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The runs.
+    pub runs: Vec<Record>,
+    /// Where the next page begins; none: this is the last one.
+    pub next: Option<Cursor>,
+}
+
+/// A place in a list: after a certain run. Runs that come later do not move it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// When the last run of the page began.
+    pub started: u64,
+    /// The store's number for it.
+    pub no: i64,
+}
+
+impl Cursor {
+    /// From its text form.
+    pub fn parse(text: &str) -> Result<Self> {
+        let parts = text.split_once('.').and_then(|(started, no)| Some((started.parse().ok()?, no.parse().ok()?)));
+        let (started, no) = parts.ok_or_else(|| StoreError::Cursor { cursor: text.to_owned() })?;
+        Ok(Self { started, no })
+    }
+}
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.started, self.no)
+    }
+}

@@ -1,0 +1,81 @@
+//! What a store does.
+
+use async_trait::async_trait;
+use trefoil_machine::Entry;
+
+use crate::batch::Batch;
+use crate::blob::{Blob, Hash};
+use crate::error::Result;
+use crate::inbox::{Letter, Posted};
+use crate::lease::{Claim, Lease};
+use crate::list::{Cursor, Filter, Page};
+use crate::record::{Record, Status};
+use crate::upkeep::{Health, Pruned, Retention, Size};
+
+/// A run that is to be kept from now on.
+#[derive(Debug, Clone, Default)]
+pub struct NewRun {
+    /// Its id.
+    pub run: String,
+    /// The run that started it.
+    pub parent: Option<String>,
+    /// Labels, by key.
+    pub labels: Vec<(String, String)>,
+    /// The files that its program was made of. Those that the store has already are kept once.
+    pub files: Vec<Blob>,
+    /// Who runs it; nobody: it is pending until it is claimed.
+    pub claim: Option<Claim>,
+    /// Its first entries.
+    pub batch: Batch,
+    /// Milliseconds since 1970-01-01 UTC: when it began, if its entries do not say.
+    pub now: u64,
+}
+
+/// Keeps runs. All times are milliseconds since 1970-01-01 UTC and come from the caller, so that a store needs no clock.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Adds a run with its first entries. None: nobody has claimed it yet.
+    async fn create(&self, run: NewRun) -> Result<Option<Lease>>;
+    /// Adds entries, with what they change in the run's record, in one transaction, for whoever holds the lease. Returns when
+    /// they are as durable as this store makes them. An entry that ends the run gives up the lease.
+    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()>;
+    /// Entries from a number on, in order: as many as the store likes to hand over at a time, none when there are no more.
+    async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>>;
+
+    /// A run at a glance.
+    async fn record(&self, run: &str) -> Result<Record>;
+    /// Runs, newest first, after a cursor.
+    async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page>;
+    /// How many runs have each status. Counted all the time, so it costs nothing to ask.
+    async fn counts(&self) -> Result<Vec<(Status, u64)>>;
+    /// Sets a label of a run; none takes it away.
+    async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()>;
+    /// Bytes by their hash; none: the store does not have them.
+    async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>>;
+
+    /// Takes a run over: one that nobody runs, or whose owner has let its lease run out. What its former owner appends from
+    /// now on is refused.
+    async fn claim(&self, run: &str, claim: Claim) -> Result<Lease>;
+    /// Lengthens leases. Returns the runs whose leases were lost.
+    async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>>;
+    /// Gives a run back. One that somebody else has claimed since stays theirs.
+    async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Runs that wait for a process: nobody holds them, and they are pending, were interrupted, are due, or have letters.
+    async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
+
+    /// Puts a letter in a run's inbox. Returns its number.
+    async fn post(&self, run: &str, letter: Letter) -> Result<u64>;
+    /// A run's letters, oldest first.
+    async fn inbox(&self, run: &str) -> Result<Vec<Posted>>;
+    /// The letters for all runs of an owner, after a number: how a process learns what others want from its runs.
+    async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>>;
+
+    /// Removes a run with all that only it uses. One that a process works on is refused.
+    async fn delete(&self, run: &str, now: u64) -> Result<()>;
+    /// Removes runs that have ended, and gives back their space.
+    async fn prune(&self, retention: &Retention) -> Result<Pruned>;
+    /// Reads everything and says what is wrong.
+    async fn check(&self) -> Result<Health>;
+    /// How large it is.
+    async fn size(&self) -> Result<Size>;
+}

@@ -1,0 +1,110 @@
+//! What is known about a run without reading its journal.
+
+use std::fmt;
+use std::str::FromStr;
+
+use trefoil_runtime::Usage;
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Nobody has begun with it.
+    Pending,
+    /// A process works on it, or did and was stopped.
+    Running,
+    /// It waits for a person, a signal or a time, and needs no process until then.
+    Waiting,
+    /// It has an output.
+    Completed,
+    /// It has failed.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Running, Self::Waiting, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+    /// Whether nothing can come after it.
+    pub fn is_end(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// By name; `error` is failed, as other systems call it.
+impl FromStr for Status {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let name = if name == "error" { Self::Failed.name() } else { name };
+        let found = Self::ALL.into_iter().find(|status| status.name() == name);
+        found.ok_or_else(|| {
+            let names: Vec<String> = Self::ALL.iter().map(|status| format!("`{status}`")).collect();
+            format!("unknown status `{name}`; available: {}", names.join(", "))
+        })
+    }
+}
+
+/// What a run has cost so far. All of it comes from its entries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Model calls that were scheduled.
+    pub calls: u64,
+    /// Tokens; calls whose provider did not say are counted in `unknown_calls`.
+    pub usage: Usage,
+    /// Money, in millionths of a dollar, of the calls whose price is known.
+    pub cost_micro: u64,
+    /// Calls whose price is not known: they are not free.
+    pub unpriced_calls: u64,
+}
+
+/// A run at a glance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its id.
+    pub run: String,
+    /// The entry flow.
+    pub flow: String,
+    /// The fingerprint of its program.
+    pub program: String,
+    /// How far it is.
+    pub status: Status,
+    /// When it began, or was put here: milliseconds since 1970-01-01 UTC.
+    pub started: u64,
+    /// When it ended.
+    pub ended: Option<u64>,
+    /// Code and text of its failure. Long texts are cut; the journal has all of it.
+    pub error: Option<(String, String)>,
+    /// What it has cost so far.
+    pub spent: Spent,
+    /// How many entries its journal has.
+    pub entries: u64,
+    /// The run that started it.
+    pub parent: Option<String>,
+    /// The process that works on it, and until when its lease holds.
+    pub owner: Option<(String, u64)>,
+    /// How often it was claimed: the count that fences off former owners.
+    pub epoch: u64,
+    /// When somebody has to look at it again, if nothing comes before.
+    pub wake_at: Option<u64>,
+    /// What it was labelled with, by key.
+    pub labels: Vec<(String, String)>,
+}

@@ -1,0 +1,144 @@
+//! Reading everything, to say what is wrong.
+
+use rusqlite::Connection;
+use trefoil_machine::Entry;
+
+use super::blobs::unpack;
+use super::entries::page;
+use super::fault::{Done, Fault};
+use crate::batch::Batch;
+use crate::blob::Hash;
+use crate::error::StoreError;
+use crate::record::{Spent, Status};
+use crate::upkeep::Health;
+
+/// More than this nobody reads.
+const PROBLEMS: usize = 100;
+
+/// What must not be found: a question with rows of text, and what each row is.
+const NONE: &[(&str, &str)] = &[
+    (
+        "SELECT DISTINCT id >> 32 FROM entry WHERE NOT EXISTS (SELECT 1 FROM run WHERE no = entry.id >> 32)",
+        "entries of no run, number",
+    ),
+    (
+        "SELECT hex(hash) FROM blob WHERE NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)",
+        "no run uses the content",
+    ),
+    ("SELECT hex(hash) FROM uses WHERE NOT EXISTS (SELECT 1 FROM blob WHERE blob.hash = uses.hash)", "missing content"),
+    ("SELECT run FROM uses WHERE NOT EXISTS (SELECT 1 FROM run WHERE no = uses.run)", "content of no run, number"),
+    (
+        "SELECT status FROM tally WHERE n <> (SELECT count(*) FROM run WHERE run.status = tally.status)",
+        "wrong count of runs that are",
+    ),
+    ("SELECT \"table\" FROM pragma_foreign_key_check", "rows of no run in"),
+];
+
+/// Reads everything, as it is at one moment.
+pub fn all(c: &Connection) -> Done<Health> {
+    let snapshot = c.unchecked_transaction()?;
+    let health = read(c)?;
+    snapshot.commit()?;
+    Ok(health)
+}
+
+fn read(c: &Connection) -> Done<Health> {
+    let mut health = Health::default();
+    let mut pages = c.prepare("PRAGMA integrity_check(100)")?;
+    let found = pages.query_map([], |row| row.get::<_, String>(0))?;
+    health.problems.extend(found.collect::<Result<Vec<_>, _>>()?.into_iter().filter(|line| line != "ok"));
+    if !health.problems.is_empty() {
+        // What else is said of a damaged file means nothing.
+        return Ok(health);
+    }
+    for (question, what) in NONE {
+        let mut select = c.prepare(question)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let which: rusqlite::types::Value = row.get(0)?;
+            note(&mut health, format!("{what}: {}", shown(which)));
+        }
+    }
+    blobs(c, &mut health)?;
+    let mut select = c.prepare("SELECT id FROM run ORDER BY no")?;
+    let runs = select.query_map([], |row| row.get::<_, String>(0))?;
+    for run in runs {
+        journal(c, &run?, &mut health)?;
+    }
+    Ok(health)
+}
+
+fn note(health: &mut Health, problem: String) {
+    if health.problems.len() < PROBLEMS {
+        health.problems.push(problem);
+    }
+}
+
+fn shown(value: rusqlite::types::Value) -> String {
+    match value {
+        rusqlite::types::Value::Integer(n) => n.to_string(),
+        rusqlite::types::Value::Text(text) => format!("`{}`", text.to_lowercase()),
+        _ => String::new(),
+    }
+}
+
+/// Content is what its hash says.
+fn blobs(c: &Connection, health: &mut Health) -> Done<()> {
+    let mut select = c.prepare("SELECT hash, size, packed, data FROM blob")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        health.blobs += 1;
+        let hash = Hash(row.get(0)?);
+        match unpack(row.get(1)?, row.get(2)?, row.get(3)?) {
+            Ok(bytes) if Hash::of(&bytes) == hash => {}
+            Ok(_) => note(health, format!("the content `{hash}` is not what was written")),
+            Err(why) => note(health, format!("the content `{hash}` cannot be unpacked: {why}")),
+        }
+    }
+    Ok(())
+}
+
+/// A journal is whole and readable, and its run's record says what the journal says.
+fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
+    health.runs += 1;
+    let (mut next, mut spent, mut ended) = (0, Spent::default(), None);
+    loop {
+        let entries = match page(c, run, next) {
+            Ok(entries) => entries,
+            Err(Fault::Store(error @ (StoreError::Entry { .. } | StoreError::Corrupt { .. }))) => {
+                note(health, error.to_string());
+                return Ok(());
+            }
+            Err(fault) => return Err(fault),
+        };
+        if entries.is_empty() {
+            break;
+        }
+        health.entries += entries.len() as u64;
+        if let Some((expected, found)) = gap(&entries, next) {
+            note(health, format!("`{run}` has entry {found} where entry {expected} belongs"));
+            return Ok(());
+        }
+        next += entries.len() as u64;
+        let batch = Batch::of(&entries)?;
+        spent.calls += batch.spent.calls;
+        spent.usage.add(batch.spent.usage);
+        ended = batch.end.map(|end| end.status);
+    }
+    let record = super::lists::record(c, run)?;
+    let (then, now) = (record.spent, spent);
+    if record.entries != next {
+        note(health, format!("`{run}` has {next} entries, and its record says {}", record.entries));
+    }
+    if (then.calls, then.usage) != (now.calls, now.usage) {
+        note(health, format!("`{run}` has other figures in its record than in its journal"));
+    }
+    if ended.is_some_and(|status: Status| status != record.status) {
+        note(health, format!("`{run}` is {} in its record and not in its journal", record.status));
+    }
+    Ok(())
+}
+
+fn gap(entries: &[Entry], from: u64) -> Option<(u64, u64)> {
+    (from..).zip(entries).map(|(expected, entry)| (expected, entry.seq)).find(|(expected, found)| expected != found)
+}

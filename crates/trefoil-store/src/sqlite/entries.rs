@@ -1,0 +1,74 @@
+//! The entries of journals.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use trefoil_machine::Entry;
+
+use super::blobs::{damaged, get};
+use super::fault::Done;
+use super::int;
+use crate::batch::{Batch, Body};
+use crate::blob::Hash;
+use crate::error::StoreError;
+
+/// Entries that are handed over at a time.
+const PAGE: usize = 1_000;
+/// And about how many bytes of them.
+const BYTES: usize = 4 << 20;
+
+/// The id of an entry: entries of one run are beside each other, in order.
+pub fn id(run: i64, seq: u64) -> i64 {
+    run << 32 | int(seq.min(u64::from(u32::MAX)))
+}
+
+/// Writes entries. That they are the next ones has been made sure of.
+pub fn put(c: &Connection, run: i64, batch: &Batch) -> Done<()> {
+    let mut insert = c.prepare_cached("INSERT INTO entry (id, body, value) VALUES (?1, ?2, ?3)")?;
+    for Body { seq, json, value } in &batch.bodies {
+        if *seq > u64::from(u32::MAX) {
+            return Err(
+                StoreError::Unwritable { seq: *seq, why: "a journal has at most 2^32 entries".to_owned() }.into()
+            );
+        }
+        let hash = value.as_ref().map(|blob| blob.hash().0);
+        insert.execute(params![id(run, *seq), json, hash.as_ref().map(<[u8; 32]>::as_slice)])?;
+    }
+    Ok(())
+}
+
+/// The number of a run.
+pub fn number(c: &Connection, run: &str) -> Done<i64> {
+    let mut found = c.prepare_cached("SELECT no FROM run WHERE id = ?1")?;
+    let no = found.query_row([run], |row| row.get(0)).optional()?;
+    no.ok_or_else(|| StoreError::NoRun { run: run.to_owned() }.into())
+}
+
+/// Entries from a number on.
+pub fn page(c: &Connection, run: &str, from: u64) -> Done<Vec<Entry>> {
+    let no = number(c, run)?;
+    if from > u64::from(u32::MAX) {
+        return Ok(Vec::new());
+    }
+    let mut select = c.prepare_cached("SELECT id, body, value FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
+    let mut rows = select.query([id(no, from), id(no, u64::MAX)])?;
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    while entries.len() < PAGE
+        && bytes < BYTES
+        && let Some(row) = rows.next()?
+    {
+        let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        let value = match row.get::<_, Option<[u8; 32]>>(2)? {
+            None => None,
+            Some(hash) => {
+                let hash = Hash(hash);
+                Some(get(c, hash)?.ok_or_else(|| damaged(c, &format!("the value `{hash}` is missing")))?)
+            }
+        };
+        bytes += body.len() + value.as_ref().map_or(0, Vec::len);
+        let entry = Body::entry(body, value.as_deref()).map_err(|error| {
+            let seq = u64::from(row.get::<_, i64>(0).unwrap_or(0) as u32);
+            StoreError::Entry { run: run.to_owned(), seq, why: error.to_string() }
+        })?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}

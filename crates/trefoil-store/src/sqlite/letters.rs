@@ -1,0 +1,67 @@
+//! Letters for runs.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use trefoil_template::wire::{Wire, Wired};
+
+use super::fault::Done;
+use super::{int, uint};
+use crate::error::StoreError;
+use crate::inbox::{Letter, LetterKind, Posted};
+
+/// Puts a letter in the inbox of a run that has not ended.
+pub fn post(c: &Connection, run: &str, letter: &Letter) -> Done<u64> {
+    let found = c
+        .prepare_cached("SELECT no, ended FROM run WHERE id = ?1")?
+        .query_row([run], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
+        .optional()?;
+    let no = match found {
+        None => return Err(StoreError::NoRun { run: run.to_owned() }.into()),
+        Some((_, Some(_))) => return Err(StoreError::Ended { run: run.to_owned() }.into()),
+        Some((no, None)) => no,
+    };
+    let Letter { kind, key, value, at } = letter;
+    let value = serde_json::to_string(&Wire(value))
+        .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
+    c.prepare_cached("INSERT INTO inbox (run, kind, key, value, at) VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+        no,
+        kind.name(),
+        key,
+        value,
+        int(*at)
+    ])?;
+    Ok(uint(c.last_insert_rowid()))
+}
+
+/// The letters of a run.
+pub fn of_run(c: &Connection, run: &str) -> Done<Vec<Posted>> {
+    super::entries::number(c, run)?;
+    select(c, "run.id = ?1", &[&run])
+}
+
+/// The letters of all runs of an owner.
+pub fn of_owner(c: &Connection, owner: &str, after: u64) -> Done<Vec<Posted>> {
+    select(c, "run.owner = ?1 AND run.ended IS NULL AND inbox.id > ?2", &[&owner, &int(after)])
+}
+
+fn select(c: &Connection, condition: &str, parameters: &[&dyn ToSql]) -> Done<Vec<Posted>> {
+    let sql = format!(
+        "SELECT inbox.id, run.id, kind, key, value, at FROM inbox JOIN run ON run.no = inbox.run WHERE {condition} \
+         ORDER BY inbox.id"
+    );
+    let mut select = c.prepare_cached(&sql)?;
+    let letters = select.query_map(parameters, read)?;
+    Ok(letters.collect::<Result<_, _>>()?)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Posted> {
+    let unreadable = |why: Box<dyn std::error::Error + Send + Sync>| {
+        rusqlite::Error::FromSqlConversionFailure(4, rusqlite::types::Type::Text, why)
+    };
+    let kind: String = row.get(2)?;
+    let kind = LetterKind::ALL.into_iter().find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| unreadable("unknown kind of letter".into()))?;
+    let value: String = row.get(4)?;
+    let Wired(value) = serde_json::from_str(&value).map_err(|error| unreadable(error.into()))?;
+    let letter = Letter { kind, key: row.get(3)?, value, at: uint(row.get(5)?) };
+    Ok(Posted { id: uint(row.get(0)?), run: row.get(1)?, letter })
+}

@@ -1,0 +1,134 @@
+//! Records of runs, and lists of them.
+
+use rusqlite::types::Value as Parameter;
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+use trefoil_runtime::Usage;
+
+use super::fault::Done;
+use super::{int, uint};
+use crate::error::StoreError;
+use crate::list::{Cursor, Filter, Page};
+use crate::record::{Record, Spent, Status};
+
+const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, \
+                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at";
+
+/// Runs that are handed over at a time, at most.
+const LIMIT: usize = 1_000;
+
+fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
+    let count = |name: &str| row.get::<_, i64>(name).map(uint);
+    let status: String = row.get("status")?;
+    let error = row.get::<_, Option<String>>("error_code")?.zip(row.get("error")?);
+    let owner: Option<String> = row.get("owner")?;
+    let record = Record {
+        run: row.get("id")?,
+        flow: row.get("flow")?,
+        program: row.get("program")?,
+        status: status.parse().map_err(|_| rusqlite::Error::InvalidColumnName(status))?,
+        started: count("started")?,
+        ended: row.get::<_, Option<i64>>("ended")?.map(uint),
+        error,
+        spent: Spent {
+            calls: count("calls")?,
+            usage: Usage {
+                input_tokens: count("tokens_in")?,
+                output_tokens: count("tokens_out")?,
+                cached_tokens: count("tokens_cached")?,
+                unknown_calls: count("unknown_calls")?,
+            },
+            cost_micro: count("cost_micro")?,
+            unpriced_calls: count("unpriced_calls")?,
+        },
+        entries: count("next")?,
+        parent: row.get("parent")?,
+        owner: owner.zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
+        epoch: count("epoch")?,
+        wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),
+        labels: Vec::new(),
+    };
+    Ok((row.get("no")?, record))
+}
+
+fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {
+    let mut select = c.prepare_cached("SELECT key, value FROM label WHERE run = ?1 ORDER BY key")?;
+    let labels = select.query_map([no], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    record.labels = labels.collect::<Result<_, _>>()?;
+    Ok(record)
+}
+
+/// One run.
+pub fn record(c: &Connection, run: &str) -> Done<Record> {
+    let mut select = c.prepare_cached(&format!("SELECT {COLUMNS} FROM run WHERE id = ?1"))?;
+    let found = select.query_row([run], read).optional()?;
+    let (no, record) = found.ok_or_else(|| StoreError::NoRun { run: run.to_owned() })?;
+    with_labels(c, no, record)
+}
+
+/// Runs, newest first.
+pub fn page(c: &Connection, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
+    let limit = limit.clamp(1, LIMIT);
+    let (conditions, mut parameters) = conditions(filter, after);
+    parameters.push(Parameter::Integer(limit as i64 + 1));
+    let sql = format!("SELECT {COLUMNS} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ?");
+    let mut select = c.prepare_cached(&sql)?;
+    let found = select.query_map(params_from_iter(parameters), read)?;
+    let mut found: Vec<(i64, Record)> = found.collect::<Result<_, _>>()?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(no, run)| Cursor { started: run.started, no: *no });
+    let runs = found.into_iter().map(|(no, run)| with_labels(c, no, run)).collect::<Done<_>>()?;
+    Ok(Page { runs, next })
+}
+
+/// The conditions of a filter, and what they compare with.
+fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Parameter>) {
+    let Filter { status, flow, since, until, text, label, parent } = filter;
+    let (mut all, mut parameters) = (vec!["1".to_owned()], Vec::new());
+    let mut add = |condition: &str, values: Vec<Parameter>| {
+        all.push(condition.to_owned());
+        parameters.extend(values);
+    };
+    if !status.is_empty() {
+        let marks = vec!["?"; status.len()].join(", ");
+        let names = status.iter().map(|status| Parameter::Text(status.name().to_owned()));
+        add(&format!("status IN ({marks})"), names.collect());
+    }
+    if let Some(flow) = flow {
+        add("flow = ?", vec![Parameter::Text(flow.clone())]);
+    }
+    if let Some(since) = since {
+        add("started >= ?", vec![Parameter::Integer(int(*since))]);
+    }
+    if let Some(until) = until {
+        add("started < ?", vec![Parameter::Integer(int(*until))]);
+    }
+    if let Some(parent) = parent {
+        add("parent = ?", vec![Parameter::Text(parent.clone())]);
+    }
+    if let Some((key, value)) = label {
+        let values = vec![Parameter::Text(key.clone()), Parameter::Text(value.clone())];
+        add("no IN (SELECT run FROM label WHERE key = ? AND value = ?)", values);
+    }
+    if let Some(text) = text {
+        let like = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+        let places = ["id", "flow", "error_code", "error"].map(|column| format!("{column} LIKE ? ESCAPE '\\'"));
+        let labels = "EXISTS (SELECT 1 FROM label WHERE label.run = run.no AND label.value LIKE ? ESCAPE '\\')";
+        add(&format!("({} OR {labels})", places.join(" OR ")), vec![Parameter::Text(like); 5]);
+    }
+    if let Some(Cursor { started, no }) = after {
+        add("(started, no) < (?, ?)", vec![Parameter::Integer(int(started)), Parameter::Integer(no)]);
+    }
+    (all.join(" AND "), parameters)
+}
+
+/// How many runs have each status.
+pub fn counts(c: &Connection) -> Done<Vec<(Status, u64)>> {
+    let mut select = c.prepare_cached("SELECT n FROM tally WHERE status = ?1")?;
+    let mut counts = Vec::new();
+    for status in Status::ALL {
+        let n: Option<i64> = select.query_row([status.name()], |row| row.get(0)).optional()?;
+        counts.push((status, uint(n.unwrap_or(0))));
+    }
+    Ok(counts)
+}

@@ -1,0 +1,236 @@
+//! A store in one SQLite file: bundled SQLite, write-ahead log, one connection that writes, readers that never wait.
+//!
+//! `schema.sql` is the layout. SQLite from 3.7.0 to 3.51.2 can damage a database that two connections checkpoint and write at
+//! the same time, so the system's library is never used, and a live store is not for older `sqlite3` tools.
+
+mod blobs;
+mod check;
+mod entries;
+mod fault;
+mod letters;
+mod lists;
+mod open;
+mod place;
+mod readers;
+mod remove;
+mod runs;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use trefoil_machine::Entry;
+
+use crate::batch::Batch;
+use crate::blob::Hash;
+use crate::error::{Result, StoreError};
+use crate::inbox::{Letter, Posted};
+use crate::lease::{Claim, Lease};
+use crate::list::{Cursor, Filter, Page};
+use crate::port::{NewRun, Store};
+use crate::record::{Record, Status};
+use crate::upkeep::{Health, Pruned, Retention, Size};
+
+use blobs::Packed;
+use place::Place;
+use readers::Readers;
+use writer::{Where, Writer, checkpoint};
+
+pub use place::{Durability, Options};
+
+/// Runs that are removed in one transaction: others write in between.
+const REMOVED: usize = 100;
+/// Pages that are given back in one transaction.
+const PAGES: u32 = 2_000;
+
+/// A store in one file.
+///
+/// [`Store::create`] and [`Store::append`] may commit on the caller's thread ([`tokio::task::block_in_place`]), so on a runtime
+/// with several threads they must not be called inside a `LocalSet`.
+pub struct SqliteStore {
+    // Dropped in this order: the last connection to close moves the log into the database.
+    readers: Readers,
+    writer: Writer,
+    place: Place,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.place.path).finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens a store; creates it, readable for this user only, if the file does not exist.
+    pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
+        let place = Place { path: path.into(), options };
+        let writer = Writer::open(place.clone())?;
+        Ok(Self { readers: Readers::new(place.clone()), writer, place })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.place.path
+    }
+
+    /// Copies the store, as it is now, to a new file. Runs go on meanwhile. The file is there when it is whole and on the disk.
+    pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<()> {
+        let to = to.into();
+        if std::fs::symlink_metadata(&to).is_ok() {
+            return Err(StoreError::Exists { path: to });
+        }
+        let mut part = to.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let failed = {
+            let path = to.clone();
+            move |error: std::io::Error| StoreError::Io { path: path.clone(), why: error.to_string() }
+        };
+        // What was left of a backup that was interrupted.
+        let _ = std::fs::remove_file(&part);
+        open::private_file(&part).map_err(&failed)?;
+        let file = part.clone();
+        let copied = self.readers.read(move |c| {
+            c.execute("VACUUM INTO ?1", [file.to_string_lossy()])?;
+            Ok(())
+        });
+        let kept = match copied.await {
+            // SQLite leaves it to the system when the copy is written.
+            Ok(()) => std::fs::File::open(&part)
+                .and_then(|file| file.sync_all())
+                .and_then(|()| std::fs::hard_link(&part, &to))
+                .map_err(failed),
+            Err(error) => Err(error),
+        };
+        let _ = std::fs::remove_file(&part);
+        kept
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
+        let files = run.files.iter().map(Packed::of).collect();
+        let values = Packed::values(&run.batch);
+        self.writer.write(Where::Here, move |c| runs::create(c, &run, files, values)).await
+    }
+
+    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
+        let (lease, values) = (lease.clone(), Packed::values(&batch));
+        self.writer.write(Where::Here, move |c| runs::append(c, &lease, &batch, values)).await
+    }
+
+    async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
+        let run = run.to_owned();
+        self.readers.read(move |c| entries::page(c, &run, from)).await
+    }
+
+    async fn record(&self, run: &str) -> Result<Record> {
+        let run = run.to_owned();
+        self.readers.read(move |c| lists::record(c, &run)).await
+    }
+
+    async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page> {
+        let filter = filter.clone();
+        self.readers.read(move |c| lists::page(c, &filter, after, limit)).await
+    }
+
+    async fn counts(&self) -> Result<Vec<(Status, u64)>> {
+        self.readers.read(lists::counts).await
+    }
+
+    async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
+        let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
+        self.writer.write(Where::There, move |c| runs::label(c, &run, &key, value.as_deref())).await
+    }
+
+    async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>> {
+        self.readers.read(move |c| blobs::get(c, hash)).await
+    }
+
+    async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
+        let run = run.to_owned();
+        self.writer.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
+    }
+
+    async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
+        self.writer.write(Where::There, move |c| runs::renew(c, &leases, until)).await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        let lease = lease.clone();
+        self.writer.write(Where::There, move |c| runs::release(c, &lease)).await
+    }
+
+    async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
+        self.readers.read(move |c| runs::claimable(c, now, limit)).await
+    }
+
+    async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
+        let run = run.to_owned();
+        self.writer.write(Where::There, move |c| letters::post(c, &run, &letter)).await
+    }
+
+    async fn inbox(&self, run: &str) -> Result<Vec<Posted>> {
+        let run = run.to_owned();
+        self.readers.read(move |c| letters::of_run(c, &run)).await
+    }
+
+    async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>> {
+        let owner = owner.to_owned();
+        self.readers.read(move |c| letters::of_owner(c, &owner, after)).await
+    }
+
+    async fn delete(&self, run: &str, now: u64) -> Result<()> {
+        let run = run.to_owned();
+        self.writer.write(Where::There, move |c| remove::one(c, &run, now)).await?;
+        self.give_back().await
+    }
+
+    async fn prune(&self, retention: &Retention) -> Result<Pruned> {
+        let before = self.size().await?.disk;
+        let mut runs = 0;
+        loop {
+            let retention = retention.clone();
+            let gone = self.writer.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
+            if gone == 0 {
+                break;
+            }
+            runs += gone;
+        }
+        self.writer.write(Where::There, remove::sweep).await?;
+        self.give_back().await?;
+        // The file is shortened when the log is moved into it. Whoever reads just now may keep that for later.
+        self.writer.alone(|c| Ok(checkpoint(c, "TRUNCATE")?)).await?;
+        Ok(Pruned { runs, bytes: before.saturating_sub(self.size().await?.disk) })
+    }
+
+    async fn check(&self) -> Result<Health> {
+        self.readers.read(check::all).await
+    }
+
+    async fn size(&self) -> Result<Size> {
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let disk = length(&self.place.path) + length(&self.place.wal());
+        let (runs, used) = self.readers.read(remove::used).await?;
+        Ok(Size { runs, disk, used })
+    }
+}
+
+impl SqliteStore {
+    /// Gives pages that hold nothing back to the disk, some at a time.
+    async fn give_back(&self) -> Result<()> {
+        while self.writer.write(Where::There, |c| remove::give_back(c, PAGES)).await? {}
+        Ok(())
+    }
+}
+
+/// A count or a time, as SQLite keeps it.
+fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// And back.
+fn uint(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

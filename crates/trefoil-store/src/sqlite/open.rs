@@ -1,0 +1,151 @@
+//! Opening the file: its mode, what kind of file it is, settings of connections, formats.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::Done;
+use super::place::{Durability, Place};
+use crate::error::{Result, StoreError};
+
+/// `TREF`: what SQLite's own tools and `file` know a store by.
+const APPLICATION: i64 = 0x5452_4546;
+
+/// The formats, one after the other. A store of an earlier format is brought to the last one when it is opened.
+const FORMATS: &[&str] = &[include_str!("schema.sql")];
+
+impl Place {
+    /// Opens the connection that writes: creates the file, or brings it to the last format.
+    pub fn writer(&self) -> Result<Connection> {
+        self.create()?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        self.prepare(flags).map_err(|fault| fault.at(self))
+    }
+
+    fn prepare(&self, flags: OpenFlags) -> Done<Connection> {
+        let c = Connection::open_with_flags(&self.path, flags)?;
+        if c.is_readonly("main")? {
+            return Err(StoreError::ReadOnly { path: self.path.clone() }.into());
+        }
+        c.busy_timeout(Duration::from_millis(self.options.busy_ms))?;
+        let format = self.format(&c)?;
+        if format == 0 {
+            // Both count only before anything is written.
+            c.execute_batch("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;")?;
+        }
+        c.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        self.settings(&c)?;
+        self.migrate(&c)?;
+        Ok(c)
+    }
+
+    /// What every connection has.
+    fn settings(&self, c: &Connection) -> Done<()> {
+        let synchronous = match self.options.durability {
+            Durability::Sync => "FULL",
+            Durability::Batch => "NORMAL",
+        };
+        // The writer checkpoints when it is idle. On macOS, fsync alone does not reach the disk.
+        c.execute_batch(&format!(
+            "PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0; \
+             PRAGMA journal_size_limit = 67108864; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1;"
+        ))?;
+        if let Some(bytes) = self.options.max_bytes {
+            let page: i64 = c.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+            let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page.max(1);
+            c.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+        }
+        c.set_prepared_statement_cache_capacity(64);
+        Ok(())
+    }
+
+    /// The version of the file's format; 0: it is empty. An error if it is not a store, or one of a later version.
+    fn format(&self, c: &Connection) -> Done<i64> {
+        let number = |pragma: &str| c.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
+        let (application, format) = (number("application_id")?, number("user_version")?);
+        let tables: i64 = c.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        let path = self.path.clone();
+        let known = FORMATS.len() as i64;
+        match (application, format) {
+            (APPLICATION, found) if found > known => Err(StoreError::Newer { path, found, known }.into()),
+            (APPLICATION, found) => Ok(found),
+            (0, 0) if tables == 0 => Ok(0),
+            _ => Err(StoreError::Foreign { path, why: "it is a database of something else".to_owned() }.into()),
+        }
+    }
+
+    fn migrate(&self, c: &Connection) -> Done<()> {
+        let format = self.format(c)?;
+        if format == FORMATS.len() as i64 {
+            return Ok(());
+        }
+        c.execute_batch("BEGIN IMMEDIATE")?;
+        let migrated = self.migrate_from(c);
+        c.execute_batch(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+        migrated
+    }
+
+    fn migrate_from(&self, c: &Connection) -> Done<()> {
+        // Another process may have been faster.
+        let format = self.format(c)?;
+        for format in FORMATS.iter().skip(usize::try_from(format).unwrap_or(0)) {
+            c.execute_batch(format)?;
+        }
+        c.pragma_update(None, "application_id", APPLICATION)?;
+        c.pragma_update(None, "user_version", FORMATS.len() as i64)?;
+        Ok(())
+    }
+
+    /// Opens a connection that reads.
+    pub fn reader(&self) -> Result<Connection> {
+        let open = || -> Done<Connection> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let c = Connection::open_with_flags(&self.path, flags)?;
+            c.busy_timeout(Duration::from_millis(self.options.busy_ms))?;
+            c.set_prepared_statement_cache_capacity(64);
+            Ok(c)
+        };
+        open().map_err(|fault| fault.at(self))
+    }
+
+    /// The file is its user's alone: it has prompts and answers. The write-ahead log gets its mode from it.
+    fn create(&self) -> Result<()> {
+        let failed = |error: std::io::Error| {
+            let path = self.path.clone();
+            match error.kind() {
+                std::io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+                std::io::ErrorKind::StorageFull => StoreError::Full { path, why: error.to_string() },
+                _ => StoreError::Open { path, why: error.to_string() },
+            }
+        };
+        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            make_folder(folder).map_err(failed)?;
+        }
+        match private_file(&self.path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+/// A new file that only its user may read.
+pub fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

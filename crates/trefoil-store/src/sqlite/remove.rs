@@ -1,0 +1,90 @@
+//! Removing runs, and giving back their space.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::entries::id;
+use super::fault::Done;
+use super::{int, uint};
+use crate::error::StoreError;
+use crate::upkeep::Retention;
+
+/// Removes one run that no process works on.
+pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
+    let found = c
+        .prepare_cached("SELECT no, owner, lease_until FROM run WHERE id = ?1")?
+        .query_row([run], |row| {
+            Ok((row.get(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<i64>>(2)?.map(uint)))
+        })
+        .optional()?;
+    let run = run.to_owned();
+    match found {
+        None => Err(StoreError::NoRun { run }.into()),
+        Some((_, Some(owner), Some(until))) if until >= now => Err(StoreError::Held { run, owner, until }.into()),
+        Some((no, ..)) => everything_of(c, no),
+    }
+}
+
+/// Removes some of the runs that need not be kept. Returns how many.
+pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<u64> {
+    let Retention { ended_before, failed_before, max_bytes } = retention;
+    let mut select = c.prepare_cached(
+        "SELECT no FROM run WHERE ended IS NOT NULL AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END \
+         ORDER BY ended, no LIMIT ?3",
+    )?;
+    let old = select
+        .query_map(params![ended_before.map(int), failed_before.map(int), int(limit as u64)], |row| row.get(0))?;
+    let mut old: Vec<i64> = old.collect::<Result<_, _>>()?;
+    for no in &old {
+        everything_of(c, *no)?;
+    }
+    if let Some(max) = max_bytes
+        && old.is_empty()
+    {
+        while old.len() < limit && used(c)?.1 > *max {
+            let first = "SELECT no FROM run WHERE ended IS NOT NULL ORDER BY ended, no LIMIT 1";
+            let Some(no) = c.prepare_cached(first)?.query_row([], |row| row.get(0)).optional()? else { break };
+            everything_of(c, no)?;
+            old.push(no);
+        }
+    }
+    Ok(old.len() as u64)
+}
+
+/// Labels and letters go with the row. Files and values go if no other run uses them.
+fn everything_of(c: &Connection, no: i64) -> Done<()> {
+    c.prepare_cached("DELETE FROM entry WHERE id BETWEEN ?1 AND ?2")?.execute([id(no, 0), id(no, u64::MAX)])?;
+    c.prepare_cached(
+        "DELETE FROM blob WHERE hash IN (SELECT hash FROM uses WHERE run = ?1) \
+         AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash AND uses.run <> ?1)",
+    )?
+    .execute([no])?;
+    c.prepare_cached("DELETE FROM uses WHERE run = ?1")?.execute([no])?;
+    c.prepare_cached("DELETE FROM run WHERE no = ?1")?.execute([no])?;
+    Ok(())
+}
+
+/// Removes files and values that no run uses. There are none unless something went wrong.
+pub fn sweep(c: &Connection) -> Done<()> {
+    c.execute("DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)", [])?;
+    Ok(())
+}
+
+/// Gives pages that hold nothing back to the disk. False: there are no more.
+pub fn give_back(c: &Connection, pages: u32) -> Done<bool> {
+    // Each row is one page: a statement that is not stepped to its end frees one only.
+    let mut vacuum = c.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    let mut rows = vacuum.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(pragma(c, "freelist_count")? > 0)
+}
+
+/// Runs, and bytes that hold something.
+pub fn used(c: &Connection) -> Done<(u64, u64)> {
+    let pages = pragma(c, "page_count")?.saturating_sub(pragma(c, "freelist_count")?);
+    let runs: i64 = c.query_row("SELECT coalesce(sum(n), 0) FROM tally", [], |row| row.get(0))?;
+    Ok((uint(runs), uint(pages.saturating_mul(pragma(c, "page_size")?))))
+}
+
+fn pragma(c: &Connection, name: &str) -> Done<i64> {
+    Ok(c.prepare_cached(&format!("PRAGMA {name}"))?.query_row([], |row| row.get(0))?)
+}

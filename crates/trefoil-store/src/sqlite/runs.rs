@@ -1,0 +1,219 @@
+//! Runs: adding them, adding to them, and who holds them. Everything here is part of a transaction.
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+
+use super::blobs::Packed;
+use super::entries::{self, number};
+use super::fault::{Done, Fault};
+use super::{int, uint};
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::lease::{Claim, Lease};
+use crate::port::NewRun;
+use crate::record::Status;
+
+/// Adds a run.
+pub fn create(c: &Connection, new: &NewRun, files: Vec<Packed>, values: Vec<Packed>) -> Done<Option<Lease>> {
+    let NewRun { run, parent, labels, claim, batch, now, .. } = new;
+    let started = batch.start.as_ref().map_or(*now, |start| start.at);
+    let owner = claim.as_ref().map(|claim| &claim.owner);
+    let until = claim.as_ref().map(|claim| int(claim.until));
+    let epoch = i64::from(claim.is_some());
+    let inserted = c
+        .prepare_cached(
+            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![run, Status::Pending.name(), int(started), parent, owner, epoch, until]);
+    match inserted {
+        Ok(_) => {}
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            return Err(StoreError::RunExists { run: run.clone() }.into());
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let no = c.last_insert_rowid();
+    for (key, value) in labels {
+        set_label(c, no, key, Some(value))?;
+    }
+    for file in files {
+        file.put(c, no)?;
+    }
+    let lease = Lease { run: run.clone(), no, epoch: uint(epoch) };
+    let pending = Batch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
+    let batch = if claim.is_some() { batch } else { &pending };
+    if !batch.bodies.is_empty() {
+        write(c, &lease, batch, values)?;
+    }
+    Ok(claim.is_some().then_some(lease))
+}
+
+/// Adds to a run, for whoever holds its lease.
+pub fn append(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> Done<()> {
+    let held = c
+        .prepare_cached("SELECT 1 FROM run WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL")?
+        .query_row(params![lease.no, int(lease.epoch)], |_| Ok(()))
+        .optional()?;
+    if held.is_none() {
+        return Err(StoreError::NotHeld { run: lease.run.clone() }.into());
+    }
+    write(c, lease, batch, values)
+}
+
+fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> Done<()> {
+    let no = lease.no;
+    let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };
+    if let Some(first) = batch.first() {
+        if let Some(gap) = batch.gap(first) {
+            return Err(wrong(gap).into());
+        }
+        if !count(c, no, batch, first)? {
+            let next: i64 = c.query_row("SELECT next FROM run WHERE no = ?1", [no], |row| row.get(0))?;
+            return Err(wrong((uint(next), first)).into());
+        }
+    }
+    change(c, no, batch)?;
+    for value in values {
+        value.put(c, no)?;
+    }
+    for letter in &batch.taken {
+        c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
+    }
+    entries::put(c, no, batch)
+}
+
+/// Adds to the figures, if the entries are the next ones. Touches no index: this is what every step of every run does.
+fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
+    let (spent, usage) = (batch.spent, batch.spent.usage);
+    let counted = c
+        .prepare_cached(
+            "UPDATE run SET next = next + ?3, calls = calls + ?4, tokens_in = tokens_in + ?5, tokens_out = tokens_out + ?6, \
+             tokens_cached = tokens_cached + ?7, unknown_calls = unknown_calls + ?8, cost_micro = cost_micro + ?9, \
+             unpriced_calls = unpriced_calls + ?10, lease_until = coalesce(?11, lease_until) WHERE no = ?1 AND next = ?2",
+        )?
+        .execute(params![
+            no,
+            int(first),
+            int(batch.bodies.len() as u64),
+            int(spent.calls),
+            int(usage.input_tokens),
+            int(usage.output_tokens),
+            int(usage.cached_tokens),
+            int(usage.unknown_calls),
+            int(spent.cost_micro),
+            int(spent.unpriced_calls),
+            batch.lease_until.map(int),
+        ])?;
+    Ok(counted == 1)
+}
+
+/// What a batch says about the run as a whole.
+fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
+    if let Some(start) = &batch.start {
+        c.prepare_cached("UPDATE run SET flow = ?2, program = ?3, started = ?4 WHERE no = ?1")?.execute(params![
+            no,
+            start.flow,
+            start.program,
+            int(start.at)
+        ])?;
+    }
+    if let Some(end) = &batch.end {
+        let error = end.error.as_ref();
+        c.prepare_cached(
+            "UPDATE run SET status = ?2, ended = started + ?3, error_code = ?4, error = ?5, owner = NULL, \
+             lease_until = NULL, wake_at = NULL WHERE no = ?1",
+        )?
+        .execute(params![
+            no,
+            end.status.name(),
+            int(end.at_ms),
+            error.map(|(code, _)| code),
+            error.map(|(_, text)| text)
+        ])?;
+    } else {
+        let status = batch.status.unwrap_or(Status::Running).name();
+        let wake = batch.wake_at.map(int);
+        c.prepare_cached(
+            "UPDATE run SET status = ?2, wake_at = ?3 WHERE no = ?1 AND (status <> ?2 OR wake_at IS NOT ?3)",
+        )?
+        .execute(params![no, status, wake])?;
+    }
+    Ok(())
+}
+
+/// Sets a label, or takes it away.
+pub fn label(c: &Connection, run: &str, key: &str, value: Option<&str>) -> Done<()> {
+    set_label(c, number(c, run)?, key, value)
+}
+
+fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> Done<()> {
+    match value {
+        Some(value) => c
+            .prepare_cached("INSERT INTO label VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET value = ?3")?
+            .execute(params![no, key, value])?,
+        None => c.prepare_cached("DELETE FROM label WHERE run = ?1 AND key = ?2")?.execute(params![no, key])?,
+    };
+    Ok(())
+}
+
+/// Takes a run over, if nobody holds it.
+pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
+    let taken = c
+        .prepare_cached(
+            "UPDATE run SET owner = ?2, epoch = epoch + 1, lease_until = ?3 WHERE id = ?1 AND ended IS NULL \
+             AND (owner IS NULL OR owner = ?2 OR owner = ?5 OR lease_until < ?4) RETURNING no, epoch",
+        )?
+        .query_row(params![run, claim.owner, int(claim.until), int(claim.now), claim.gone], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    match taken {
+        Some((no, epoch)) => Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch) }),
+        None => Err(not_free(c, run)?),
+    }
+}
+
+/// Why a run cannot be taken over.
+fn not_free(c: &Connection, run: &str) -> Done<Fault> {
+    let found = c
+        .prepare_cached("SELECT owner, lease_until, ended FROM run WHERE id = ?1")?
+        .query_row([run], |row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?)))
+        .optional()?;
+    let run = run.to_owned();
+    Ok(match found {
+        None => StoreError::NoRun { run },
+        Some((Some(owner), until, None)) => StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) },
+        Some(_) => StoreError::Ended { run },
+    }
+    .into())
+}
+
+/// Lengthens leases. Returns the runs whose leases were lost.
+pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> {
+    let mut update =
+        c.prepare_cached("UPDATE run SET lease_until = ?3 WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL")?;
+    let mut lost = Vec::new();
+    for lease in leases {
+        if update.execute(params![lease.no, int(lease.epoch), int(until)])? == 0 {
+            lost.push(lease.run.clone());
+        }
+    }
+    Ok(lost)
+}
+
+/// Gives a run back.
+pub fn release(c: &Connection, lease: &Lease) -> Done<()> {
+    c.prepare_cached("UPDATE run SET owner = NULL, lease_until = NULL WHERE no = ?1 AND epoch = ?2")?
+        .execute(params![lease.no, int(lease.epoch)])?;
+    Ok(())
+}
+
+/// Runs that wait for a process.
+pub fn claimable(c: &Connection, now: u64, limit: usize) -> Done<Vec<String>> {
+    let mut select = c.prepare_cached(
+        "SELECT id FROM run INDEXED BY run_open WHERE ended IS NULL AND (owner IS NULL OR lease_until < ?1) \
+         AND (status <> 'waiting' OR wake_at <= ?1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) \
+         ORDER BY no LIMIT ?2",
+    )?;
+    let runs = select.query_map(params![int(now), int(limit as u64)], |row| row.get(0))?;
+    Ok(runs.collect::<Result<_, _>>()?)
+}

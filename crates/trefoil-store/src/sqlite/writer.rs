@@ -1,0 +1,307 @@
+//! The one connection that writes, and who commits.
+//!
+//! A commit takes as long as the disk takes, so who waits for whom decides the speed. Where nothing else is to be written, an
+//! append commits in place: handing it to a thread and back takes as long as the commit itself. Where many runs write at the
+//! same time, their work queues up, and a thread commits what has queued up as one transaction, each in a savepoint of its
+//! own, so that one that fails changes nothing for the others.
+//!
+//! The same thread moves the write-ahead log into the database: when nothing was written for a while, or when the log is
+//! large.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
+
+use super::fault::Done;
+use super::place::Place;
+use crate::error::{Result, StoreError};
+
+/// How much is committed together.
+const GROUP: usize = 1_024;
+/// The log is moved into the database when nothing was written for so long.
+const IDLE: Duration = Duration::from_millis(100);
+/// And when it is larger than this, in bytes, even if that makes writers wait.
+const LARGE: i64 = 64 << 20;
+/// Bytes of a page.
+const PAGE: i64 = 8_192;
+
+/// Who may commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// The caller, if nobody else writes. Blocks its thread as long as the disk takes, which a runtime with several threads
+    /// makes up for.
+    Here,
+    /// The thread.
+    There,
+}
+
+/// The connection that writes.
+pub struct Writer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    place: Place,
+    connection: Mutex<Connection>,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+struct Queue {
+    jobs: VecDeque<Box<dyn Job>>,
+    /// Something was committed that is not in the database file yet.
+    dirty: bool,
+    /// When something was committed last.
+    last: Instant,
+    closed: bool,
+}
+
+/// Work that waits.
+trait Job: Send {
+    /// Does it, inside a transaction. If it fails, what it did is to be undone.
+    fn work(&mut self, c: &Connection, place: &Place) -> Result<()>;
+    /// Whether it cannot be in a transaction.
+    fn alone(&self) -> bool;
+    /// Says how it ended; an error if what it did was not kept.
+    fn end(self: Box<Self>, kept: Result<()>);
+}
+
+struct Work<T, F> {
+    work: Option<F>,
+    done: Option<Result<T>>,
+    alone: bool,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
+    fn work(&mut self, c: &Connection, place: &Place) -> Result<()> {
+        let done = match self.work.take() {
+            Some(work) => work(c).map_err(|fault| fault.at(place)),
+            None => Err(StoreError::Closed),
+        };
+        let failed = done.as_ref().err().cloned();
+        self.done = Some(done);
+        failed.map_or(Ok(()), Err)
+    }
+    fn alone(&self) -> bool {
+        self.alone
+    }
+    fn end(self: Box<Self>, kept: Result<()>) {
+        let result = match (self.done, kept) {
+            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            (None, Ok(())) => Err(StoreError::Closed),
+        };
+        // Whoever asked may be gone.
+        let _ = self.reply.send(result);
+    }
+}
+
+impl Writer {
+    /// Opens the file.
+    pub fn open(place: Place) -> Result<Self> {
+        let connection = Mutex::new(place.writer()?);
+        let queue = Queue { jobs: VecDeque::new(), dirty: true, last: Instant::now(), closed: false };
+        let shared = Arc::new(Shared { place, connection, queue: Mutex::new(queue), wake: Condvar::new() });
+        let writing = shared.clone();
+        let thread = std::thread::Builder::new().name("trefoil-store".to_owned()).spawn(move || writing.serve());
+        let failed =
+            |error: std::io::Error| StoreError::Open { path: shared.place.path.clone(), why: error.to_string() };
+        let thread = Some(thread.map_err(failed)?);
+        Ok(Self { shared, thread })
+    }
+
+    /// Does something in a transaction, and returns when that is kept.
+    pub async fn write<T, F>(&self, place: Where, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+    {
+        let work = match place {
+            Where::Here if may_block() => match self.shared.now(work) {
+                Ok(done) => return done,
+                Err(work) => work,
+            },
+            Where::Here | Where::There => work,
+        };
+        self.queue(work, false).await
+    }
+
+    /// Does something outside of transactions.
+    pub async fn alone<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+    {
+        self.queue(work, true).await
+    }
+
+    async fn queue<T, F>(&self, work: F, alone: bool) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        {
+            let mut queue = self.shared.queue();
+            queue.jobs.push_back(Box::new(Work { work: Some(work), done: None, alone, reply }));
+        }
+        self.shared.wake.notify_one();
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+impl Drop for Writer {
+    /// What was queued up is still written.
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether the thread that we are on may wait for a disk.
+fn may_block() -> bool {
+    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Commits in place, if nobody else writes.
+    fn now<T, F: FnOnce(&Connection) -> Done<T>>(&self, work: F) -> Result<Result<T>, F> {
+        if !self.queue().jobs.is_empty() {
+            return Err(work);
+        }
+        let c = match self.connection.try_lock() {
+            Ok(c) => c,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(work),
+        };
+        let done = tokio::task::block_in_place(|| transaction(&c, work));
+        drop(c);
+        self.committed();
+        Ok(done.map_err(|fault| fault.at(&self.place)))
+    }
+
+    /// Something was committed.
+    fn committed(&self) {
+        let mut queue = self.queue();
+        queue.last = Instant::now();
+        if !queue.dirty {
+            queue.dirty = true;
+            drop(queue);
+            self.wake.notify_one();
+        }
+    }
+
+    /// The thread.
+    fn serve(&self) {
+        let mut looked = Instant::now();
+        let mut queue = self.queue();
+        loop {
+            if queue.dirty && looked.elapsed() >= IDLE {
+                let idle = queue.jobs.is_empty() && queue.last.elapsed() >= IDLE;
+                queue.dirty = !idle;
+                drop(queue);
+                self.tidy_log(idle);
+                looked = Instant::now();
+                queue = self.queue();
+            }
+            if !queue.jobs.is_empty() {
+                let jobs = next_group(&mut queue.jobs);
+                drop(queue);
+                self.group(jobs);
+                self.committed();
+                queue = self.queue();
+            } else if queue.closed {
+                return;
+            } else if queue.dirty {
+                queue = self.wake.wait_timeout(queue, IDLE).unwrap_or_else(PoisonError::into_inner).0;
+            } else {
+                queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    fn group(&self, mut jobs: Vec<Box<dyn Job>>) {
+        let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = match jobs.as_mut_slice() {
+            [one] if one.alone() => one.work(&c, &self.place),
+            jobs => transaction(&c, |c| together(c, jobs, &self.place)).map_err(|fault| fault.at(&self.place)),
+        };
+        drop(c);
+        for job in jobs {
+            job.end(kept.clone());
+        }
+    }
+
+    /// Moves the log into the database, if nobody writes or the log is large. What cannot be moved now is moved later: nothing
+    /// is lost by it.
+    fn tidy_log(&self, idle: bool) {
+        let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle {
+            let _ = checkpoint(&c, "PASSIVE");
+        } else if checkpoint(&c, "NOOP").is_ok_and(|(_, pages, _)| pages.saturating_mul(PAGE) > LARGE) {
+            // Who reads for long is not waited for long: everybody who writes would wait, too.
+            let _ = c.busy_timeout(IDLE);
+            let _ = checkpoint(&c, "RESTART");
+            let _ = c.busy_timeout(Duration::from_millis(self.place.options.busy_ms));
+        }
+    }
+}
+
+/// Busy or not, pages in the log, pages of it that are in the database.
+pub fn checkpoint(c: &Connection, how: &str) -> rusqlite::Result<(i64, i64, i64)> {
+    c.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+}
+
+fn next_group(jobs: &mut VecDeque<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    let together = jobs.iter().take(GROUP).take_while(|job| !job.alone()).count();
+    jobs.drain(..together.max(1)).collect()
+}
+
+/// Each job in a savepoint, or without one if it is the only one.
+fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &Place) -> Done<()> {
+    if let [one] = jobs {
+        // What it did is undone with the transaction.
+        return Ok(one.work(c, place)?);
+    }
+    for job in jobs {
+        c.prepare_cached("SAVEPOINT job")?.execute([])?;
+        if let Err(error) = job.work(c, place) {
+            if c.is_autocommit() {
+                // SQLite has given up the whole transaction: the disk is full, or reading failed.
+                return Err(error.into());
+            }
+            c.prepare_cached("ROLLBACK TO job")?.execute([])?;
+        }
+        c.prepare_cached("RELEASE job")?.execute([])?;
+    }
+    Ok(())
+}
+
+/// Everything or nothing.
+fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> Done<T> {
+    c.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    let done = work(c).and_then(|value| {
+        c.prepare_cached("COMMIT")?.execute([])?;
+        Ok(value)
+    });
+    if done.is_err() && !c.is_autocommit() {
+        // The first error is the one to tell.
+        let _ = c.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
+    }
+    done
+}

@@ -1,0 +1,5 @@
+//! Tests of the store in a file, with real files, locks and damage.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod runs;
+mod suite;

@@ -1,0 +1,248 @@
+//! Real runs that are kept, interrupted and continued.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use testbed::Build;
+use trefoil_ir::{OnItemFailure, Program};
+use trefoil_runtime::ports::{CallSite, MapSecrets, NoEvents, NoHumans, NoTools, SeededRandom, SystemClock};
+use trefoil_runtime::{
+    Clock, Journal, ModelAnswer, ModelError, ModelProvider, ModelRequest, Options as RunOptions, Ports, RunOutcome,
+    Usage, driver,
+};
+use trefoil_store::{Filter, Hold, NewRun, Options, Owner, SqliteStore, Status, Store, StoreError};
+
+/// Repeats what it is asked, counts what it was asked, and never answers one of the calls.
+#[derive(Default)]
+struct Counting {
+    calls: Mutex<BTreeMap<String, u32>>,
+    stuck: Option<&'static str>,
+}
+
+#[async_trait]
+impl ModelProvider for Counting {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        *self.calls.lock().unwrap().entry(at.key.to_string()).or_default() += 1;
+        if self.stuck == Some(at.key.as_str()) {
+            std::future::pending::<()>().await;
+        }
+        let text = request.messages.last().unwrap().content.to_text().to_string();
+        let usage = Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() };
+        Ok(ModelAnswer::new(text, usage))
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "counting".to_owned()
+    }
+}
+
+impl Counting {
+    fn calls(&self) -> BTreeMap<String, u32> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+/// `a`, then `b` and `c` at the same time, then `d`.
+fn program() -> Arc<Program> {
+    let mut b = Build::new();
+    let (first, last) = (b.model("a", "{{input}} one"), b.model("d", "{{b}} and {{c}}"));
+    let branches = [b.model("b", "{{a}} two"), b.model("c", "{{a}} three")];
+    let middle = b.parallel("", &branches, OnItemFailure::Abort);
+    let body = b.sequence("", &[first, middle, last]);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn ports(models: Arc<Counting>, journal: impl Journal + 'static) -> Ports {
+    Ports {
+        models,
+        tools: Arc::new(NoTools),
+        commands: None,
+        humans: Arc::new(NoHumans),
+        journal: Arc::new(journal),
+        clock: Arc::new(SystemClock::new()),
+        random: Arc::new(SeededRandom::new(1)),
+        secrets: Arc::new(MapSecrets::new()),
+        events: Arc::new(NoEvents),
+    }
+}
+
+fn owner(path: &Path, name: &str) -> Arc<Owner> {
+    let store = SqliteStore::open(path, Options::default()).unwrap();
+    Owner::new(Arc::new(store), name, Arc::new(SystemClock::new()))
+}
+
+fn begin(owner: &Arc<Owner>, run: &str) -> Hold {
+    owner.begin(NewRun { run: run.to_owned(), ..NewRun::default() })
+}
+
+async fn start(models: Arc<Counting>, hold: Hold) -> RunOutcome {
+    let options = RunOptions { seed: Some(7), run: Some(hold.run().to_owned()), ..RunOptions::default() };
+    driver::run(program(), Some("in".into()), ports(models, hold), options).await
+}
+
+async fn resume(models: Arc<Counting>, hold: Hold) -> RunOutcome {
+    let run = hold.run().to_owned();
+    driver::resume(program(), &run, ports(models, hold), RunOptions::default()).await
+}
+
+/// Asks until it is so; a test that waits for nothing ends by the time limit of its runner.
+async fn until(so: impl AsyncFn() -> bool) {
+    while !so().await {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[test]
+fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_that_came_back() {
+    for runtime in crate::suite::runtimes() {
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runs.db");
+            let whole = start(Arc::default(), begin(&owner(&path, "whole"), "whole")).await;
+            for (stuck, came_back) in [("a", 0), ("b", 2), ("c", 2), ("d", 3)] {
+                let first = Arc::new(Counting { stuck: Some(stuck), ..Counting::default() });
+                let before = owner(&path, "before");
+                let store = before.store();
+                let task = tokio::spawn(start(first.clone(), begin(&before, stuck)));
+                until(async || first.calls().contains_key(stuck)).await;
+                until(async || completed(&**store, stuck).await.len() == came_back).await;
+                task.abort();
+                assert!(task.await.unwrap_err().is_cancelled());
+                until(async || store.record(stuck).await.unwrap().owner.is_none()).await;
+                let done = completed(&**store, stuck).await;
+                drop(before);
+
+                let (after, second) = (owner(&path, "after"), Arc::new(Counting::default()));
+                let outcome = resume(second.clone(), after.resume(stuck).await.unwrap()).await;
+                assert_eq!(outcome.result, whole.result, "stuck at {stuck}");
+                assert_eq!((outcome.calls, outcome.usage), (whole.calls, whole.usage), "stuck at {stuck}");
+                assert!(done.iter().all(|key| !second.calls().contains_key(key)), "stuck at {stuck}: {done:?}");
+                assert_eq!(second.calls().len() + done.len(), 4, "stuck at {stuck}");
+                let record = after.store().record(stuck).await.unwrap();
+                assert_eq!(
+                    (record.status, record.spent.calls, record.spent.usage),
+                    (Status::Completed, 4, whole.usage)
+                );
+                assert_eq!(after.store().check().await.unwrap().problems, Vec::<String>::new());
+            }
+        });
+    }
+}
+
+/// The activities that came back, by the journal.
+async fn completed(store: &dyn Store, run: &str) -> Vec<String> {
+    let entries = match store.entries(run, 0).await {
+        Err(StoreError::NoRun { .. }) => Vec::new(),
+        entries => entries.unwrap(),
+    };
+    let keys = entries.iter().filter_map(|entry| match &entry.kind {
+        trefoil_runtime::EntryKind::Completed { key, .. } => Some(key.to_string()),
+        _ => None,
+    });
+    keys.collect()
+}
+
+#[test]
+fn a_run_that_has_ended_says_how_and_nothing_is_written() {
+    let [several, _] = crate::suite::runtimes();
+    several.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let owner = owner(&folder.path().join("runs.db"), "one");
+        let whole = start(Arc::default(), begin(&owner, "r")).await;
+        let before = owner.store().record("r").await.unwrap();
+        let models = Arc::new(Counting::default());
+        let again = resume(models.clone(), owner.resume("r").await.unwrap()).await;
+        assert_eq!((again.result, again.calls), (whole.result, whole.calls));
+        assert_eq!(models.calls().len(), 0);
+        assert_eq!(owner.store().record("r").await.unwrap(), before);
+    });
+}
+
+#[test]
+fn a_run_is_one_process_s_and_who_has_lost_it_cannot_write() {
+    let [several, _] = crate::suite::runtimes();
+    several.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let first = owner(&path, "first");
+        let stuck = Arc::new(Counting { stuck: Some("a"), ..Counting::default() });
+        let task = tokio::spawn(start(stuck.clone(), begin(&first, "r")));
+        until(async || stuck.calls().contains_key("a")).await;
+        let second = owner(&path, "second");
+        assert!(matches!(second.resume("r").await, Err(StoreError::Held { owner, .. }) if owner == "first"));
+        assert!(matches!(first.resume("r").await, Err(StoreError::Held { .. })));
+        // The first one hangs for so long that its lease runs out: a clock that is a day later.
+        let later = Owner::new(second.store().clone(), "later", Arc::new(Later(SystemClock::new())));
+        let hold = later.resume("r").await.unwrap();
+        let lost = first.add("r", trefoil_store::Batch::default()).await;
+        assert!(matches!(lost, Err(StoreError::NotHeld { .. })), "{lost:?}");
+        let outcome = resume(Arc::default(), hold).await;
+        assert!(outcome.result.is_ok());
+        task.abort();
+    });
+}
+
+struct Later(SystemClock);
+
+#[async_trait]
+impl Clock for Later {
+    fn now_ms(&self) -> u64 {
+        self.0.now_ms()
+    }
+    fn wall_ms(&self) -> u64 {
+        self.0.wall_ms() + 86_400_000
+    }
+    async fn sleep(&self, ms: u64) {
+        self.0.sleep(ms).await;
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_as_long_as_its_run_waits() {
+    let [several, _] = crate::suite::runtimes();
+    several.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
+        let clock = Arc::new(SystemClock::new());
+        let owner = Owner::with_lease(store.clone(), "short", clock.clone(), 300);
+        let stuck = Arc::new(Counting { stuck: Some("a"), ..Counting::default() });
+        let task = tokio::spawn(start(stuck.clone(), begin(&owner, "r")));
+        until(async || stuck.calls().contains_key("a")).await;
+        let (_, first) = store.record("r").await.unwrap().owner.unwrap();
+        until(async || store.record("r").await.unwrap().owner.unwrap().1 > first).await;
+        task.abort();
+        // Nobody holds it any more, at once.
+        until(async || store.claimable(clock.wall_ms(), 10).await.unwrap() == ["r"]).await;
+    });
+}
+
+#[test]
+fn a_hundred_runs_at_the_same_time_are_all_kept() {
+    for runtime in crate::suite::runtimes() {
+        runtime.block_on(async {
+            let folder = tempfile::tempdir().unwrap();
+            let owner = owner(&folder.path().join("runs.db"), "many");
+            let tasks = (0..100).map(|n| tokio::spawn(start(Arc::default(), begin(&owner, &format!("run-{n}")))));
+            let tasks: Vec<_> = tasks.collect();
+            for task in tasks {
+                assert!(task.await.unwrap().result.is_ok());
+            }
+            let store = owner.store();
+            let page = store
+                .list(&Filter { status: vec![Status::Completed], ..Filter::default() }, None, 1_000)
+                .await
+                .unwrap();
+            assert_eq!(page.runs.len(), 100);
+            assert!(page.runs.iter().all(|run| run.spent.calls == 4 && run.entries == page.runs[0].entries));
+            assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        });
+    }
+}
