@@ -19,7 +19,8 @@ const DETAIL: usize = 120;
 pub struct Event {
     /// The run.
     pub run: std::sync::Arc<str>,
-    /// From 0, without gaps within a run.
+    /// From 0, without gaps within a run, and the same whenever the run is told. What is in no journal (text that arrives, a
+    /// note for this process) has the number of the event before it.
     pub seq: u64,
     /// Milliseconds since the run began.
     pub at_ms: u64,
@@ -79,6 +80,23 @@ impl Told {
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What a suspended run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Waiting {
+    /// The activity.
+    pub key: Key,
+    /// Its step's label.
+    pub step: String,
+    /// `human`: a person's answer. `tool` or `command`: somebody's decision, because nobody knows whether it was done.
+    pub sort: &'static str,
+    /// The question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The answers that lead on, where only some do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepts: Vec<String>,
 }
 
 /// What happened.
@@ -250,6 +268,19 @@ pub enum EventKind {
         /// What.
         message: String,
     },
+    /// Only waiting is left, and the process ends. Whoever resumes the run goes on with it.
+    RunSuspended {
+        /// What is waited for, by key.
+        waiting: Vec<Waiting>,
+        /// When time alone goes on with the run, in milliseconds since 1970-01-01 UTC.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        wake_at: Option<u64>,
+    },
+    /// Another process goes on with the run.
+    RunResumed {
+        /// How often the run has been gone on with, this time included.
+        execution: u32,
+    },
     /// The run ended.
     RunFinished {
         /// Its output.
@@ -289,6 +320,8 @@ impl EventKind {
             Self::ValidationFailed { .. } => "validation_failed",
             Self::SignalWanted { .. } => "signal_wanted",
             Self::Warning { .. } => "warning",
+            Self::RunSuspended { .. } => "run_suspended",
+            Self::RunResumed { .. } => "run_resumed",
             Self::RunFinished { .. } => "run_finished",
         }
     }
@@ -312,6 +345,8 @@ impl EventKind {
             Self::RetryScheduled { attempt, delay_ms, error } => format!("try {attempt} in {delay_ms} ms: {error}"),
             Self::SignalWanted { prompt, .. } => prompt.clone(),
             Self::Warning { message } => message.clone(),
+            Self::RunSuspended { waiting, .. } => waiting.iter().map(|w| &*w.step).collect::<Vec<_>>().join(", "),
+            Self::RunResumed { execution } => format!("execution {execution}"),
             Self::RunFinished { output, error, .. } => match (output, error) {
                 (_, Some(error)) => error.to_string(),
                 (Some(output), None) => output.to_text().to_string(),
@@ -399,6 +434,8 @@ mod tests {
             EventKind::ValidationFailed { iteration: 1, reason: String::new() },
             EventKind::SignalWanted { label: String::new(), prompt: String::new(), accepts: Vec::new(), refused: None },
             EventKind::Warning { message: String::new() },
+            EventKind::RunSuspended { waiting: Vec::new(), wake_at: None },
+            EventKind::RunResumed { execution: 1 },
             EventKind::RunFinished { output: None, error: None, usage: Usage::default(), calls: 0, duration_ms: 0 },
         ];
         for kind in kinds {

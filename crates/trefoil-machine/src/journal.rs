@@ -77,6 +77,20 @@ pub enum EntryKind {
         /// How often the run has been gone on with, this time included.
         execution: u32,
     },
+    /// An activity that was under way when its process ended is done again: nobody knows whether it was done.
+    Restarted {
+        /// Which.
+        key: Key,
+        /// What it is taken to have used the first time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// All that is left to do is to wait, for people or for time, and the process ended.
+    Suspended {
+        /// When time alone goes on with the run, in milliseconds since 1970-01-01 UTC.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wake_at: Option<u64>,
+    },
     /// Somebody asked the run to stop.
     CancelRequested {},
     /// The run ended.

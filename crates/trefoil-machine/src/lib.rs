@@ -31,7 +31,8 @@ pub use event::{Event, EventKind, Told};
 pub use journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started};
 pub use key::{ContentKey, Key};
 pub use machine::{
-    Command, Completion, Machine, Noted, Output, Prepared, Replay, Resumed, effective_input, input_faults,
+    Command, Completion, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, effective_input,
+    input_faults,
 };
 pub use request::{
     Activity, CommandRequest, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage,

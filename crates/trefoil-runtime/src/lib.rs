@@ -14,10 +14,10 @@ pub mod conformance;
 pub mod driver;
 pub mod ports;
 
-pub use driver::{Cancel, Options, RunOutcome};
+pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
 pub use ports::{
-    Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, Meter, ModelAnswer, ModelError, ModelErrorKind,
-    ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,
+    Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, Meter, ModelAnswer,
+    ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,
 };
 
 // What ports take and give: who implements one needs this crate only.

@@ -63,6 +63,8 @@ fn value(kind: &EntryKind) -> Option<&Value> {
         EntryKind::Scheduled { .. }
         | EntryKind::Failed { .. }
         | EntryKind::Resumed { .. }
+        | EntryKind::Restarted { .. }
+        | EntryKind::Suspended { .. }
         | EntryKind::CancelRequested {} => None,
     }
 }
@@ -75,6 +77,8 @@ fn put(kind: &mut EntryKind, new: Value) {
         EntryKind::Scheduled { .. }
         | EntryKind::Failed { .. }
         | EntryKind::Resumed { .. }
+        | EntryKind::Restarted { .. }
+        | EntryKind::Suspended { .. }
         | EntryKind::CancelRequested {} => {}
     }
 }
@@ -145,6 +149,8 @@ impl Batch {
                     self.spent.usage.add(usage);
                 }
             }
+            EntryKind::Restarted { usage, .. } => self.spent.usage.add(usage.unwrap_or_default()),
+            EntryKind::Suspended { wake_at } => (self.status, self.wake_at) = (Some(Status::Waiting), *wake_at),
             EntryKind::Resumed { .. } | EntryKind::CancelRequested {} => {}
             EntryKind::Finished { error, .. } => {
                 let status = match error {

@@ -96,6 +96,7 @@ impl Run {
                 Err(_) => RunOutcome {
                     run: self.id.clone(),
                     result: Err(RunError::new("CANCELLED", "the tokio runtime of the run was shut down")),
+                    waiting: Vec::new(),
                     usage: Usage::unknown(),
                     calls: 0,
                     duration_ms: 0,

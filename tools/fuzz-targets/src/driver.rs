@@ -9,8 +9,9 @@ use trefoil_machine::Prepared;
 use trefoil_machine::request::{CommandRequest, HumanRequest, ToolRequest};
 use trefoil_runtime::ports::{CallSite, CollectEvents, MapSecrets, MemoryJournal, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    Cancel, Clock, CommandHost, CommandOutput, Entry, EntryKind, HumanInbox, Journal as _, ModelAnswer, ModelError,
-    ModelProvider, ModelRequest, Options, Ports, RunOutcome, ToolError, ToolHost, driver,
+    Asked, Cancel, Clock, CommandHost, CommandOutput, Entry, EntryKind, HumanInbox, Journal as _, ModelAnswer,
+    ModelError, ModelProvider, ModelRequest, OnUnknown, Options, Ports, Recovery, RunOutcome, ToolError, ToolHost,
+    driver,
 };
 use trefoil_template::Value;
 
@@ -61,10 +62,12 @@ fn run(bytes: &[u8]) {
 
     let cut = 1 + choices.below(entries.len());
     let kept = entries.get(..cut).unwrap_or_default();
+    let recovery = *choices.of(&[OnUnknown::Ask, OnUnknown::Retry, OnUnknown::Fail]).unwrap_or(&OnUnknown::Ask);
     let world = World::new(Answers::new(&prepared.program, choices));
     let _ = poll(world.journal.append("run", kept), None);
     let options =
         Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new(), ..Options::default() };
+    let options = Options { recovery: Recovery { tools: recovery, commands: recovery }, ..options };
     let outcome = poll(driver::resume_prepared(prepared, "run", world.ports(), options), None);
     if let Err(error) = &outcome.result {
         let own = entries
@@ -84,6 +87,12 @@ fn check(world: &World, entries: &[Entry], outcome: &RunOutcome) {
                 error.as_ref()
             );
             assert_eq!(outcome.result.as_ref().ok().is_some(), output.is_some() || error.is_none());
+        }
+        Some(EntryKind::Suspended { .. }) => {
+            assert!(!outcome.waiting.is_empty(), "suspended, and nothing to wait for");
+            assert_eq!(outcome.result.as_ref().err().map(|e| e.code.as_str()), Some("SUSPENDED"));
+            // What is done twice at most is decided by somebody.
+            assert!(outcome.waiting.iter().all(|w| ["human", "tool", "command"].contains(&w.sort)));
         }
         other => unreachable!("the journal ends with {other:?}"),
     }
@@ -218,13 +227,13 @@ impl CommandHost for World {
 
 #[async_trait]
 impl HumanInbox for World {
-    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
         self.wait().await;
         let mut answers = self.answers();
         match answers.choices.below(6) {
-            0 => None,
-            1 => Some(request.prompt.to_text().to_string()),
-            _ => Some(answers.text()),
+            0 => Asked::Nobody,
+            1 => Asked::Answer(request.prompt.to_text().to_string()),
+            _ => Asked::Answer(answers.text()),
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use trefoil_ir::OnTimeout;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{HumanInbox, HumanRequest};
+use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
 
 use super::Shown;
 use super::words::{limit, line, safe};
@@ -44,7 +44,7 @@ fn read_along() -> UnboundedReceiver<String> {
 
 #[async_trait]
 impl HumanInbox for Terminal {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         let mut typed = self.typed.lock().await;
         let (lines, shown) = &mut *typed;
         let lines = lines.get_or_insert_with(read_along);
@@ -68,10 +68,10 @@ impl HumanInbox for Terminal {
         let hint = prompt(&request.accepts, default.as_deref());
         let _ = write!(err, "{said}{hint}").and_then(|()| err.flush());
         let mut open = Open(true);
-        let typed = lines.recv().await?;
+        let Some(typed) = lines.recv().await else { return Asked::Nobody };
         open.0 = false;
         // Nothing typed is the default, where there is one.
-        (!typed.is_empty() || default.is_none()).then_some(typed)
+        (!typed.is_empty() || default.is_none()).then_some(typed).into()
     }
 }
 

@@ -44,7 +44,7 @@ use crate::request::{Activity, Request, Usage};
 
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
-pub use replay::{Replay, Resumed};
+pub use replay::{Past, Replay, Resumed, Unwatched, Watcher};
 use turn::{Core, Turn};
 
 /// Tasks done at a stretch, before others have their turn. Nothing that a run does depends on it.
@@ -150,6 +150,11 @@ impl Machine {
     /// Goes on where the last output said that there is more.
     pub fn proceed(&mut self) -> Output {
         self.turn(|_| {})
+    }
+
+    /// Adds to what the run has used: what an activity did of which nobody knows the end.
+    pub fn spent(&mut self, usage: Usage) {
+        self.core.usage.add(usage);
     }
 
     /// Stops everything; the run ends with `CANCELLED`.

@@ -4,7 +4,7 @@
 //! The order in which activities were asked for is not compared: an engine that asks for two of them the other way round, or
 //! for a timer more, still goes on with the run. What has ended is found by its key, and its content has to be the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -16,7 +16,7 @@ use super::{Command, Completion, Machine, Noted, Output};
 use crate::error::RunError;
 use crate::journal::{About, Entry, EntryKind, Started, VERSION};
 use crate::key::{ContentKey, Key};
-use crate::request::Activity;
+use crate::request::{Activity, Request};
 
 /// A run brought back to where its journal ends.
 #[derive(Debug)]
@@ -26,14 +26,14 @@ pub struct Resumed {
     /// Recorded as scheduled and not as ended, in the order of their entries: to be started again, without a new entry.
     /// Whether any of it was done nobody knows.
     pub restart: Vec<Activity>,
-    /// What the machine asked for beyond the journal's end: to be scheduled and started. No events: see `events`.
+    /// What the machine asked for beyond the journal's end: to be scheduled and started. No events: a [`Watcher`] had them.
     pub output: Output,
-    /// What happened on the way, for a watcher that was not there.
-    pub events: Vec<Noted>,
     /// How the run began.
     pub started: Started,
     /// How often the run was gone on with so far.
     pub executions: u32,
+    /// How often in a row it was gone on with without anything that came of it. What kills its process does so again.
+    pub fruitless: u32,
     /// How the journal says that it ended.
     pub finished: Option<Result<Value, RunError>>,
     /// What whoever goes on with the run should know.
@@ -47,18 +47,48 @@ pub struct Resumed {
 impl Machine {
     /// Replays a journal. `NONDETERMINISM`: it does not belong to this program, or the program does something else now.
     pub fn resume(prepared: Arc<Prepared>, entries: &[Entry]) -> Result<Resumed, RunError> {
-        Self::resume_traced(prepared, entries, false)
-    }
-
-    /// The same; `traced`: as [`Machine::with_provenance`].
-    pub fn resume_traced(prepared: Arc<Prepared>, entries: &[Entry], traced: bool) -> Result<Resumed, RunError> {
         let Some((first, rest)) = entries.split_first() else { return Err(differs("the journal is empty")) };
-        let mut replay = Replay::begin(prepared, first, traced)?;
+        let mut replay = Replay::begin(prepared, first, &mut Unwatched)?;
         for entry in rest {
-            replay.entry(entry)?;
+            replay.entry(entry, &mut Unwatched)?;
         }
-        replay.end()
+        replay.end(&mut Unwatched)
     }
+}
+
+/// What a replay shows on its way, in the order of the entries that led to it. It is the same in every replay of a journal.
+#[derive(Debug)]
+pub enum Past<'a> {
+    /// The machine noted something.
+    Noted(Box<Noted>),
+    /// An activity was begun, or was asked again by a process that went on with the run.
+    Began(&'a Activity),
+    /// It ended.
+    Ended(&'a Activity, &'a Result<Value, RunError>, &'a About),
+    /// Another process went on with the run.
+    Resumed(u32),
+    /// All that was left to do was to wait, for these.
+    Suspended(Vec<&'a Activity>, Option<u64>),
+    /// The run ended. The machine knows what it used.
+    Finished(&'a Machine, Option<&'a Value>, Option<&'a RunError>),
+}
+
+/// Looks on while a journal is replayed.
+pub trait Watcher {
+    /// This happened at that time of the run's clock.
+    fn past(&mut self, at_ms: u64, past: Past<'_>);
+    /// Whether messages shall say where each part of them came from: as [`Machine::with_provenance`].
+    fn wants_provenance(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody looks on.
+#[derive(Debug, Clone, Copy)]
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn past(&mut self, _at_ms: u64, _past: Past<'_>) {}
 }
 
 /// A replay under way: one entry after the other, as they are read.
@@ -67,6 +97,7 @@ pub struct Replay {
     machine: Machine,
     started: Started,
     executions: u32,
+    fruitless: u32,
     notes: Vec<String>,
     /// Met in the journal as scheduled, and not as ended.
     recorded: BTreeMap<Key, Recorded>,
@@ -74,14 +105,13 @@ pub struct Replay {
     asked: IndexMap<Key, (u64, Activity)>,
     next_asked: u64,
     /// Asked for and cancelled: what came of them counts as spent and is not wanted.
-    cancelled: BTreeSet<Key>,
+    cancelled: BTreeMap<Key, Activity>,
     /// The machine can go on without anything from the journal.
     more: bool,
     /// Ended by the machine.
     finished: Option<Result<Value, RunError>>,
     /// Ended by the journal.
     ended: bool,
-    events: Vec<Noted>,
     next_seq: u64,
     at_ms: u64,
 }
@@ -97,7 +127,7 @@ struct Recorded {
 impl Replay {
     /// From the first entry. The program's identity decides: another program is refused, the same one of another version of
     /// the semantics is gone on with as long as it asks for the same.
-    pub fn begin(prepared: Arc<Prepared>, first: &Entry, traced: bool) -> Result<Self, RunError> {
+    pub fn begin(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
         version(first)?;
         let EntryKind::Started(started) = &first.kind else {
             return Err(differs("the journal does not start with the start of a run"));
@@ -118,58 +148,97 @@ impl Replay {
                 short(&now)
             )));
         }
-        let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traced);
+        let mut machine =
+            Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(watcher.wants_provenance());
         let output = machine.start(started.run.as_str(), started.input.clone());
         let mut replay = Self {
             machine,
             started: (**started).clone(),
             executions: 0,
+            fruitless: 0,
             notes,
             recorded: BTreeMap::new(),
             asked: IndexMap::new(),
             next_asked: 0,
-            cancelled: BTreeSet::new(),
+            cancelled: BTreeMap::new(),
             more: false,
             finished: None,
             ended: false,
-            events: Vec::new(),
             next_seq: first.seq.saturating_add(1),
             at_ms: first.at_ms,
         };
-        replay.take(output);
+        replay.take(output, watcher);
         Ok(replay)
     }
 
+    /// How the run began.
+    pub fn started(&self) -> &Started {
+        &self.started
+    }
+
     /// The next entry.
-    pub fn entry(&mut self, entry: &Entry) -> Result<(), RunError> {
+    pub fn entry(&mut self, entry: &Entry, watcher: &mut dyn Watcher) -> Result<(), RunError> {
         version(entry)?;
         (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         match &entry.kind {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
             EntryKind::Scheduled { key, sort, content, due_ms: _ } => {
+                self.catch_up(watcher);
+                if let Some((_, activity)) = self.asked.get(key) {
+                    watcher.past(entry.at_ms, Past::Began(activity));
+                }
                 let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
                 self.recorded.insert(key.clone(), recorded);
                 Ok(())
             }
-            EntryKind::Completed { key, value, about } => self.ended(entry, key, Ok(value.clone()), about),
-            EntryKind::Failed { key, error, about } => self.ended(entry, key, Err(error.clone()), about),
+            EntryKind::Completed { key, value, about } => {
+                self.fruitless = 0;
+                self.ended(entry, key, Ok(value.clone()), about, watcher)
+            }
+            EntryKind::Failed { key, error, about } => {
+                self.fruitless = 0;
+                self.ended(entry, key, Err(error.clone()), about, watcher)
+            }
             EntryKind::Resumed { execution, .. } => {
+                self.catch_up(watcher);
                 self.executions = *execution;
+                self.fruitless = self.fruitless.saturating_add(1);
+                watcher.past(entry.at_ms, Past::Resumed(*execution));
+                for activity in self.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
+                    watcher.past(entry.at_ms, Past::Began(activity));
+                }
+                Ok(())
+            }
+            EntryKind::Restarted { key, usage } => {
+                self.catch_up(watcher);
+                let Some((_, activity)) = self.asked.get(key) else {
+                    return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
+                };
+                watcher.past(entry.at_ms, Past::Began(activity));
+                self.machine.spent(usage.unwrap_or_default());
+                Ok(())
+            }
+            EntryKind::Suspended { wake_at } => {
+                self.catch_up(watcher);
+                self.fruitless = 0;
+                let waiting = self.under_way().filter(|a| !matches!(a.request, Request::Timer { .. }));
+                watcher.past(entry.at_ms, Past::Suspended(waiting.collect(), *wake_at));
                 Ok(())
             }
             EntryKind::CancelRequested {} => {
                 // A run may be cancelled in the middle of a long stretch. It was at its end if the journal has what was asked
                 // for there.
-                if self.recorded.keys().any(|key| !self.asked.contains_key(key) && !self.cancelled.contains(key)) {
-                    self.catch_up();
+                if self.recorded.keys().any(|key| !self.asked.contains_key(key) && !self.cancelled.contains_key(key)) {
+                    self.catch_up(watcher);
                 }
                 let output = self.machine.cancel();
-                self.take(output);
+                self.take(output, watcher);
                 Ok(())
             }
-            EntryKind::Finished { error, .. } => {
-                self.catch_up();
+            EntryKind::Finished { output, error } => {
+                self.catch_up(watcher);
                 self.ended = true;
+                watcher.past(entry.at_ms, Past::Finished(&self.machine, output.as_ref(), error.as_ref()));
                 match (&self.finished, error) {
                     (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => Ok(()),
                     _ => {
@@ -181,39 +250,57 @@ impl Replay {
         }
     }
 
+    /// What the journal has as scheduled and not as ended, so far, in the order of its entries.
+    fn under_way(&self) -> impl Iterator<Item = &Activity> {
+        let mut all: Vec<(u64, &Activity)> =
+            self.recorded.iter().filter_map(|(key, recorded)| Some((recorded.seq, &self.asked.get(key)?.1))).collect();
+        all.sort_by_key(|(seq, _)| *seq);
+        all.into_iter().map(|(_, activity)| activity)
+    }
+
     fn ended(
         &mut self,
         entry: &Entry,
         key: &Key,
         result: Result<Value, RunError>,
         about: &About,
+        watcher: &mut dyn Watcher,
     ) -> Result<(), RunError> {
-        self.catch_up();
+        self.catch_up(watcher);
         let recorded = self.recorded.remove(key);
         match (self.asked.swap_remove(key), recorded) {
-            (Some((_, activity)), Some(recorded)) => recorded.holds(&activity)?,
-            // One that was cancelled in the same breath is recorded and means nothing.
-            (None, _) if self.cancelled.contains(key) => {}
+            (Some((_, activity)), Some(recorded)) => {
+                recorded.holds(&activity)?;
+                watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
+            }
+            // Nobody wanted it any more: what it used counts.
+            (None, _) if self.cancelled.contains_key(key) => {
+                if let Some(activity) = self.cancelled.get(key) {
+                    watcher.past(entry.at_ms, Past::Ended(activity, &result, about));
+                }
+            }
             (None, Some(recorded)) => return Err(recorded.unasked(key)),
             (_, None) => return Err(differs(format!("entry {} ends `{key}`, which is not in progress", entry.seq))),
         }
         let completion = Completion { key: key.clone(), at_ms: entry.at_ms, result, usage: about.usage };
         let output = self.machine.on(completion);
-        self.take(output);
+        self.take(output, watcher);
         Ok(())
     }
 
     /// Does everything that needs nothing from the journal.
-    fn catch_up(&mut self) {
+    fn catch_up(&mut self, watcher: &mut dyn Watcher) {
         while self.more {
             let output = self.machine.proceed();
-            self.take(output);
+            self.take(output, watcher);
         }
     }
 
-    fn take(&mut self, output: Output) {
+    fn take(&mut self, output: Output, watcher: &mut dyn Watcher) {
         self.more = output.more;
-        self.events.extend(output.events);
+        for event in output.events {
+            watcher.past(self.at_ms, Past::Noted(Box::new(event)));
+        }
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
@@ -221,8 +308,9 @@ impl Replay {
                     self.next_asked += 1;
                 }
                 Command::Cancel(key) => {
-                    self.asked.swap_remove(&key);
-                    self.cancelled.insert(key);
+                    if let Some((_, activity)) = self.asked.swap_remove(&key) {
+                        self.cancelled.insert(key, activity);
+                    }
                 }
                 Command::Finish(result) => self.finished = Some(result),
             }
@@ -230,8 +318,8 @@ impl Replay {
     }
 
     /// The journal ends here.
-    pub fn end(mut self) -> Result<Resumed, RunError> {
-        self.catch_up();
+    pub fn end(mut self, watcher: &mut dyn Watcher) -> Result<Resumed, RunError> {
+        self.catch_up(watcher);
         let (mut restart, mut starts) = (Vec::new(), Vec::new());
         for (key, (at, activity)) in std::mem::take(&mut self.asked) {
             match self.recorded.remove(&key) {
@@ -242,7 +330,7 @@ impl Replay {
                 None => starts.push((at, Command::Start(activity))),
             }
         }
-        let unasked = self.recorded.iter().find(|(key, _)| !self.cancelled.contains(*key));
+        let unasked = self.recorded.iter().find(|(key, _)| !self.cancelled.contains_key(*key));
         if let Some((key, recorded)) = unasked {
             return Err(recorded.unasked(key));
         }
@@ -254,9 +342,9 @@ impl Replay {
         Ok(Resumed {
             restart: restart.into_iter().map(|(_, activity)| activity).collect(),
             output: Output { commands, ..Output::default() },
-            events: self.events,
             started: self.started,
             executions: self.executions,
+            fruitless: self.fruitless,
             finished,
             notes: self.notes,
             next_seq: self.next_seq,

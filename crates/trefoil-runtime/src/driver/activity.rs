@@ -10,7 +10,7 @@ use trefoil_template::{Hole, Value};
 use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
-use crate::ports::{CallSite, Clock, CommandOutput, Meter, Ports, ToolError};
+use crate::ports::{Asked, CallSite, Clock, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::journal::About;
@@ -32,18 +32,47 @@ pub struct World {
     pub secrets: Arc<SeenValues>,
 }
 
+impl World {
+    /// The world of one run.
+    pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
+        let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
+        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
+        Self { prepared, ports, watch, execution, secrets }
+    }
+
+    /// The value as it may be shown.
+    pub fn shown(&self, value: &Value) -> Value {
+        self.secrets.shown(&*self.ports.secrets, value)
+    }
+
+    /// What somebody decided about an activity of which nobody knows whether it was done.
+    pub async fn decided(&self, activity: &Activity) -> Option<Decided> {
+        self.ports.humans.decided(self.site(activity, &Meter::default())).await
+    }
+
+    /// What ports go by.
+    fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
+        let Activity { key, step, labels, .. } = activity;
+        CallSite { run: &self.watch.run, execution: self.execution, key, step: *step, labels, meter }
+    }
+}
+
 /// What came of an activity.
 pub struct Done {
     /// Which.
-    pub key: Key,
-    /// Its step's place.
-    pub location: Option<Location>,
+    pub activity: Arc<Activity>,
     /// What.
     pub result: Result<Value, RunError>,
     /// What else is known about it.
     pub about: About,
-    /// What to say once it is journaled.
-    pub events: Vec<EventKind>,
+}
+
+/// What came of performing an activity.
+pub enum Performed {
+    /// It has ended.
+    Done(Box<Done>),
+    /// It is a question that is kept: the answer arrives some time.
+    Kept(Key),
 }
 
 /// What an effect gives before it is wrapped up.
@@ -67,7 +96,7 @@ impl From<Result<Value, RunError>> for Came {
 }
 
 /// Does it.
-pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -> Done {
+pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Meter>) -> Performed {
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
@@ -75,17 +104,15 @@ pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => tool(&at, request).await.into(),
         Request::Command(request) => command(&at, request).await.into(),
-        Request::Human(request) => human(&at, request).await.into(),
+        Request::Human(request) => match human(&at, request).await {
+            Some(answer) => answer.into(),
+            None => return Performed::Kept(activity.key.clone()),
+        },
         Request::Timer { due_ms, .. } => {
             world.ports.clock.sleep(due_ms.saturating_sub(began)).await;
             Ok(Value::Null).into()
         }
-        Request::Decide(question) => {
-            if !question.presence {
-                at.begin("decide", || Value::from(question.shown()));
-            }
-            question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into()
-        }
+        Request::Decide(question) => question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into(),
     };
     came.result = match came.result {
         Ok(value) if !value.is_within_limits() => Err(RunError::too_large("what came back")),
@@ -94,33 +121,9 @@ pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -
     };
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let about = About {
-        usage: came.usage,
-        duration_ms: effect.then_some(duration_ms),
-        told: came.told.clone(),
-        warnings: std::mem::take(&mut came.warnings),
-        partial: came.partial.clone(),
-    };
-    let warnings = about.warnings.iter().cloned().map(|message| EventKind::Warning { message });
-    let mut events: Vec<EventKind> = warnings.collect();
-    let result = came.result.clone();
-    events.extend(ending(&activity.request, came, duration_ms));
-    Done { key: activity.key, location, result, about, events }
-}
-
-fn ending(request: &Request, came: Came, duration_ms: u64) -> Option<EventKind> {
-    let Came { result, usage, told, partial, .. } = came;
-    Some(match (request, result) {
-        // A retry or a time limit has its own event.
-        (Request::Timer { .. }, _) => return None,
-        // Nobody asked to see these; where one is unset, the step's failure says so.
-        (Request::Decide(question), _) if question.presence => return None,
-        (Request::Model(_), Ok(answer)) => {
-            EventKind::ModelFinished { answer, usage: usage.unwrap_or_default(), duration_ms, told }
-        }
-        (_, Ok(value)) => EventKind::EffectFinished { value, duration_ms },
-        (_, Err(error)) => EventKind::EffectFailed { error, duration_ms, usage, partial, told },
-    })
+    let Came { result, usage, warnings, told, partial } = came;
+    let about = About { usage, duration_ms: effect.then_some(duration_ms), told, warnings, partial };
+    Performed::Done(Box::new(Done { activity, result, about }))
 }
 
 /// How far an activity is.
@@ -138,14 +141,12 @@ pub struct At<'a> {
 impl At<'_> {
     /// What ports go by.
     pub fn site(&self) -> CallSite<'_> {
-        let Activity { key, step, labels, .. } = self.activity;
-        let (run, execution) = (&*self.world.watch.run, self.world.execution);
-        CallSite { run, execution, key, step: *step, labels, meter: self.meter }
+        self.world.site(self.activity, self.meter)
     }
 
-    /// Says something about the activity while it runs.
-    pub fn note(&self, kind: EventKind) {
-        self.world.watch.note(Some(self.activity.key.clone()), self.location, kind);
+    /// Text of the activity arrived.
+    pub fn delta(&self, kind: EventKind) {
+        self.world.watch.delta(Some(self.activity.key.clone()), self.location, kind);
     }
 
     /// Fills the holes of a value.
@@ -153,17 +154,8 @@ impl At<'_> {
         value.fill(&mut |hole: &Hole| self.hole(hole))
     }
 
-    /// The value as it may be shown.
-    pub fn shown(&self, value: &Value) -> Value {
-        self.world.secrets.shown(&*self.world.ports.secrets, value)
-    }
-
     fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
         self.world.secrets.fill(&*self.world.ports.secrets, hole)
-    }
-
-    fn begin(&self, effect: &'static str, detail: impl FnOnce() -> Value) {
-        self.note(EventKind::EffectStarted { effect, detail: detail() });
     }
 }
 
@@ -177,9 +169,6 @@ pub async fn within<T>(clock: &dyn Clock, ms: Option<u64>, future: impl Future<O
 }
 
 async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
-    at.begin("tool", || {
-        [("name", Value::Str(request.name.clone())), ("arguments", at.shown(&request.arguments))].into_iter().collect()
-    });
     let tools = &at.world.ports.tools;
     if !tools.offers(&request.name) {
         return Err(RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name)));
@@ -196,10 +185,6 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
 }
 
 async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunError> {
-    at.begin("command", || {
-        let arguments: Value = request.arguments.iter().map(|a| at.shown(a)).collect();
-        [("script", Value::Str(request.script.clone())), ("arguments", arguments)].into_iter().collect()
-    });
     let Some(host) = &at.world.ports.commands else {
         let error = RunError::new("REFUSED", "commands are not allowed in this run");
         return Err(error.help("allow them with `--allow-command`"));
@@ -230,22 +215,21 @@ fn command_result(output: CommandOutput) -> Value {
     members.into_iter().collect()
 }
 
-async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
-    let prompt = at.shown(&request.prompt).to_text().to_string();
-    at.note(EventKind::SignalWanted {
-        label: request.step.to_string(),
-        prompt,
-        accepts: request.accepts.iter().map(ToString::to_string).collect(),
-        refused: request.refused.as_ref().map(ToString::to_string),
-    });
-    let filled = HumanRequest { prompt: at.fill(&request.prompt)?, ..request.clone() };
-    match (at.world.ports.humans.ask(at.site(), &filled).await, &request.on_timeout) {
-        (Some(answer), _) => Ok(answer.into()),
-        (None, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
-        (None, _) => {
+/// None: the question is kept.
+async fn human(at: &At<'_>, request: &HumanRequest) -> Option<Result<Value, RunError>> {
+    let prompt = match at.fill(&request.prompt) {
+        Ok(prompt) => prompt,
+        Err(error) => return Some(Err(error)),
+    };
+    let filled = HumanRequest { prompt, ..request.clone() };
+    Some(match (at.world.ports.humans.ask(at.site(), &filled).await, &request.on_timeout) {
+        (Asked::Later, _) => return None,
+        (Asked::Answer(answer), _) => Ok(answer.into()),
+        (Asked::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
+        (Asked::Nobody, _) => {
             let message = format!("`{}` needs a human answer, but there is no one to ask", request.step);
             let help = format!("answer it with `--answer {}=VALUE`, or give it a default", request.step);
             Err(RunError::new("HUMAN_TIMEOUT", message).help(help))
         }
-    }
+    })
 }

@@ -6,7 +6,6 @@ use std::num::NonZeroU32;
 use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
-use super::shown;
 use crate::ports::{ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
@@ -17,13 +16,6 @@ use trefoil_machine::text::seconds;
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let ports = &at.world.ports;
-    at.note(EventKind::ModelStarted {
-        agent: request.speaker.to_string(),
-        model: ports.models.label(request),
-        messages: request.messages.iter().map(|m| shown::message(at, m)).collect(),
-        parameters: parameters(at, request),
-        again: at.activity.again,
-    });
     let mut filled = match fill(at, request) {
         Ok(filled) => filled,
         Err(error) => return Err(error).into(),
@@ -32,7 +24,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         && !ports.models.sees_holes()
     {
         for (message, original) in filled.messages.iter_mut().zip(&request.messages) {
-            message.content = at.shown(&original.content).text();
+            message.content = at.world.shown(&original.content).text();
         }
     }
     let mut stream = at.world.secrets.stream();
@@ -41,7 +33,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         let text = stream.push(text);
         if !text.is_empty() {
             so_far.push_str(&text);
-            at.note(EventKind::TextDelta { text, provisional: request.provisional });
+            at.delta(EventKind::TextDelta { text, provisional: request.provisional });
         }
     };
     let called = ports.models.call(at.site(), &filled, &mut show);
@@ -49,7 +41,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let rest = stream.finish();
     if !rest.is_empty() {
         so_far.push_str(&rest);
-        at.note(EventKind::TextDelta { text: rest, provisional: request.provisional });
+        at.delta(EventKind::TextDelta { text: rest, provisional: request.provisional });
     }
     let answer = match answered {
         Some(Ok(answer)) => answer,
@@ -110,27 +102,6 @@ fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
             RunError::new("ANSWER_FILTERED", message)
         }
     })
-}
-
-/// What is sent beside the messages, as it may be shown; what is not set is skipped.
-fn parameters(at: &At<'_>, request: &ModelRequest) -> Value {
-    let known = &request.parameters;
-    let number = |n: Option<f64>| n.map(Value::from);
-    let whole = |n: Option<u64>| n.map(Value::from);
-    let all: [(&str, Option<Value>); 11] = [
-        ("temperature", number(known.temperature)),
-        ("top_p", number(known.top_p)),
-        ("top_k", whole(known.top_k.map(u64::from))),
-        ("max_tokens", whole(known.max_tokens.map(u64::from))),
-        ("presence_penalty", number(known.presence_penalty)),
-        ("frequency_penalty", number(known.frequency_penalty)),
-        ("seed", known.seed.map(Value::from)),
-        ("stop", (!known.stop.is_empty()).then(|| known.stop.iter().map(|s| Value::Str(s.clone())).collect())),
-        ("timeout_ms", whole(known.timeout_ms)),
-        ("provider_options", known.provider_options.as_ref().map(|options| at.shown(options))),
-        ("schema", request.schema.as_ref().map(|(name, _)| Value::Str(name.clone()))),
-    ];
-    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelRequest>, RunError> {

@@ -2,19 +2,19 @@
 
 use trefoil_template::{Hole, Masked, Piece, Value};
 
-use super::activity::At;
+use super::activity::World;
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::{TextPart, realign, spans};
 use trefoil_machine::request::Message;
 
 /// The message as it may be shown.
-pub fn message(at: &At<'_>, message: &Message) -> ShownMessage {
-    let content = at.shown(&message.content).to_text().to_string();
+pub fn message(world: &World, message: &Message) -> ShownMessage {
+    let content = world.shown(&message.content).to_text().to_string();
     if message.parts.is_empty() {
         return ShownMessage { role: message.role, content, spans: Vec::new() };
     }
     let (parts, text) = unmasked(&message.parts, &message.content, |hole| {
-        at.shown(&Masked::lone(hole.clone()).into_value()).as_str().unwrap_or_default().to_owned()
+        world.shown(&Masked::lone(hole.clone()).into_value()).as_str().unwrap_or_default().to_owned()
     });
     let parts = realign(parts, &text, &content);
     let spans = spans(&parts, &content);

@@ -44,14 +44,35 @@ impl Watch {
         state.base_ms.saturating_add(now.saturating_sub(state.began_ms))
     }
 
+    /// Whether anybody watches.
+    pub fn wanted(&self) -> bool {
+        self.sink.wants_events()
+    }
+
     /// Shows an event.
     pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        let at_ms = self.now_ms();
+        self.note_at(self.now_ms(), key, location, kind);
+    }
+
+    /// Shows an event of that time of the run's clock.
+    pub fn note_at(&self, at_ms: u64, key: Option<Key>, location: Option<Location>, kind: EventKind) {
+        self.show(at_ms, key, location, kind, 1);
+    }
+
+    /// Shows what is in no journal, and has the number of the event before it.
+    pub fn delta(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
+        self.show(self.now_ms(), key, location, kind, 0);
+    }
+
+    fn show(&self, at_ms: u64, key: Option<Key>, location: Option<Location>, kind: EventKind, step: u64) {
+        if !self.wanted() {
+            return;
+        }
         let kind = self.secrets.hide_event(kind);
         // Shown under the lock: whoever watches sees the numbers in order.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let seq = state.next;
-        state.next += 1;
+        state.next += step;
+        let seq = state.next.saturating_sub(1);
         self.sink.event(&Event { run: self.run.clone(), seq, at_ms, key, location, kind });
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use trefoil_template::Value;
 
-use super::{CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, ToolError, ToolHost};
+use super::{Asked, CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, ToolError, ToolHost};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{HumanRequest, ModelRequest, Role, ToolRequest, Usage};
 
@@ -64,7 +64,7 @@ pub struct NoHumans;
 
 #[async_trait]
 impl HumanInbox for NoHumans {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Option<String> {
-        None
+    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+        Asked::Nobody
     }
 }

@@ -111,4 +111,7 @@ pub struct NoEvents;
 
 impl EventSink for NoEvents {
     fn event(&self, _event: &Event) {}
+    fn wants_events(&self) -> bool {
+        false
+    }
 }

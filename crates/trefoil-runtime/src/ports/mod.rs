@@ -153,6 +153,11 @@ pub trait ToolHost: Send + Sync {
     fn offers(&self, name: &str) -> bool;
     /// One call.
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
+    /// Whether calling it twice is the same as calling it once (decision C15). One that was under way when its process ended
+    /// is then called again without asking.
+    fn is_idempotent(&self, _request: &ToolRequest) -> bool {
+        false
+    }
 }
 
 /// Why a tool did not return.
@@ -184,11 +189,60 @@ pub struct CommandOutput {
     pub stderr: String,
 }
 
-/// Asks people.
+/// Asks people, and keeps questions for those that are not here.
 #[async_trait]
 pub trait HumanInbox: Send + Sync {
-    /// Waits for the answer; none: there is nobody to ask (the step's own default applies, or it fails).
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String>;
+    /// Asks, and waits for the answer if somebody can give it here and now. Asked again for a question that was put down
+    /// before, by any process, it says what has come of it.
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked;
+    /// A tool or a command was under way when its process ended, and doing it twice may do harm. What has somebody decided?
+    /// Nothing so far: the run waits for it.
+    async fn decided(&self, _at: CallSite<'_>) -> Option<Decided> {
+        None
+    }
+    /// The next that comes in for a run from elsewhere. Dropping the future loses nothing.
+    async fn arrived(&self, _run: &str) -> Arrived {
+        std::future::pending().await
+    }
+    /// What came in for an activity is in the journal, or nobody waits for it any more: it need not be kept.
+    async fn taken(&self, _run: &str, _key: &Key) {}
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// The answer.
+    Answer(String),
+    /// There is nobody to ask: the step's own default applies, or it fails.
+    Nobody,
+    /// The question is kept. The answer arrives some time ([`HumanInbox::arrived`]), in this process or in a later one.
+    Later,
+}
+
+impl From<Option<String>> for Asked {
+    fn from(answer: Option<String>) -> Self {
+        answer.map_or(Self::Nobody, Self::Answer)
+    }
+}
+
+/// What is to become of an activity of which nobody knows whether it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decided {
+    /// Do it again.
+    Retry,
+    /// It failed, with `UNKNOWN_OUTCOME`.
+    Fail,
+}
+
+/// What comes in for a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrived {
+    /// A person's answer to the question of that key.
+    Answer(Key, String),
+    /// What becomes of the activity of that key.
+    Decided(Key, Decided),
+    /// Somebody asks the run to stop.
+    Cancel,
 }
 
 /// Keeps entries. Appending is done when the entries are as durable as this journal makes them.
@@ -249,6 +303,10 @@ pub trait Secrets: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// One event.
     fn event(&self, event: &Event);
+    /// Whether it wants any: putting events together costs time.
+    fn wants_events(&self) -> bool {
+        true
+    }
     /// Whether it wants to know where each part of a prompt came from. Working that out costs time, so it is asked for.
     fn wants_provenance(&self) -> bool {
         false

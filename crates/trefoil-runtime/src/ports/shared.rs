@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
 use super::{
-    CallSite, Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, JournalError, ModelAnswer, ModelError,
-    ModelProvider, Secrets, ToolError, ToolHost,
+    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, JournalError,
+    ModelAnswer, ModelError, ModelProvider, Secrets, ToolError, ToolHost,
 };
-use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, ModelRequest, ToolRequest};
+use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest};
 
 #[async_trait]
 impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
@@ -37,6 +37,9 @@ impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         T::call(self, at, request).await
     }
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        T::is_idempotent(self, request)
+    }
 }
 
 #[async_trait]
@@ -48,8 +51,17 @@ impl<T: CommandHost + ?Sized> CommandHost for Arc<T> {
 
 #[async_trait]
 impl<T: HumanInbox + ?Sized> HumanInbox for Arc<T> {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         T::ask(self, at, request).await
+    }
+    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+        T::decided(self, at).await
+    }
+    async fn arrived(&self, run: &str) -> Arrived {
+        T::arrived(self, run).await
+    }
+    async fn taken(&self, run: &str, key: &Key) {
+        T::taken(self, run, key).await;
     }
 }
 
@@ -88,6 +100,9 @@ impl<T: Secrets + ?Sized> Secrets for Arc<T> {
 impl<T: EventSink + ?Sized> EventSink for Arc<T> {
     fn event(&self, event: &Event) {
         T::event(self, event);
+    }
+    fn wants_events(&self) -> bool {
+        T::wants_events(self)
     }
     fn wants_provenance(&self) -> bool {
         T::wants_provenance(self)

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::json as j;
 use trefoil_ir::{Expr, Guard, HumanCall, OnItemFailure, OnTimeout, PiiAction, PiiEntity, StepKind};
 use trefoil_machine::journal::About;
-use trefoil_runtime::ports::{CallSite, HumanInbox, Journal, JournalError, MemoryJournal, ModelProvider};
+use trefoil_runtime::ports::{Asked, CallSite, HumanInbox, Journal, JournalError, MemoryJournal, ModelProvider};
 use trefoil_runtime::{
     Cancel, Clock, Entry, EntryKind, Event, EventKind, EventSink, HumanRequest, ModelAnswer, ModelError, ModelRequest,
     Usage, driver,
@@ -113,7 +113,8 @@ fn events_are_numbered_without_gaps_and_begin_and_end_with_the_run() {
     world.run(&b.program(main), "x").result.unwrap();
     let events = world.events.seen();
     let numbers: Vec<u64> = events.iter().map(|e| e.seq).collect();
-    assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
+    // Text that arrives is in no journal and has the number of the event before it.
+    assert_eq!(numbers, [0, 1, 2, 2, 3, 4, 5]);
     let names: Vec<String> =
         events.iter().map(|e| serde_json::to_value(e).unwrap()["event"].as_str().unwrap().to_owned()).collect();
     assert_eq!(
@@ -135,9 +136,9 @@ struct Says(Option<&'static str>, u64, Arc<dyn Clock>);
 
 #[async_trait]
 impl HumanInbox for Says {
-    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
         self.2.sleep(self.1).await;
-        self.0.map(str::to_owned)
+        self.0.map(str::to_owned).into()
     }
 }
 
@@ -266,13 +267,17 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
         block_on(world.journal.append("r1", &entries[..cut])).unwrap();
         let again = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
         assert_eq!(again.result, first.result, "cut at {cut}");
-        assert_eq!((again.usage, again.calls), (first.usage, first.calls), "cut at {cut}");
+        // What the call under way used that was cut off, nobody knows.
+        let cut_off = matches!(&entries[cut - 1].kind, EntryKind::Scheduled { .. });
+        let usage = Usage { unknown_calls: u64::from(cut_off), ..first.usage };
+        assert_eq!((again.usage, again.calls), (usage, first.calls), "cut at {cut}");
         let paid = entries[..cut].iter().filter(|e| matches!(e.kind, EntryKind::Completed { .. })).count();
         assert_eq!(calls.load(Ordering::SeqCst), 3 - paid, "cut at {cut}");
-        let gone_on = |kind: &EntryKind| matches!(kind, EntryKind::Resumed { execution: 1, .. });
+        let gone_on =
+            |kind: &EntryKind| matches!(kind, EntryKind::Resumed { execution: 1, .. } | EntryKind::Restarted { .. });
         let (resumed, kinds): (Vec<_>, Vec<_>) =
             world.journal.entries("r1").into_iter().map(|e| e.kind).partition(gone_on);
-        assert_eq!(resumed.len(), usize::from(cut < entries.len()), "cut at {cut}");
+        assert_eq!(resumed.len(), usize::from(cut < entries.len()) + usize::from(cut_off), "cut at {cut}");
         assert_eq!(kinds, entries.iter().map(|e| e.kind.clone()).collect::<Vec<_>>(), "cut at {cut}");
     }
 }

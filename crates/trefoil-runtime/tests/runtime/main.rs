@@ -20,4 +20,5 @@ mod schema_retries;
 mod states;
 mod steps;
 mod transport_retries;
+mod waiting;
 mod world;

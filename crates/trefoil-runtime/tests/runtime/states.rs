@@ -11,7 +11,7 @@ use trefoil_ir::{
 };
 use trefoil_machine::request::HumanRequest;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{EntryKind, EventKind, HumanInbox, RunOutcome};
+use trefoil_runtime::{Asked, EntryKind, EventKind, HumanInbox, RunOutcome};
 use trefoil_template::Value;
 
 use crate::world::{World, json, status};
@@ -176,12 +176,12 @@ struct Person {
 
 #[async_trait]
 impl HumanInbox for Person {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         let accepts = request.accepts.iter().map(ToString::to_string).collect();
         let refused = request.refused.as_ref().map(ToString::to_string);
         self.asked.lock().unwrap().push((at.key.0.to_string(), accepts, refused));
         let mut says = self.says.lock().unwrap();
-        (!says.is_empty()).then(|| says.remove(0).to_owned())
+        (!says.is_empty()).then(|| says.remove(0).to_owned()).into()
     }
 }
 

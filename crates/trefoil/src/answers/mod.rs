@@ -12,7 +12,7 @@ use trefoil_ir::{FlowId, HumanCall, Program, StepId, StepKind, walk};
 use trefoil_machine::key::{segment, unmarked};
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::NoHumans;
-use trefoil_runtime::{HumanInbox, HumanRequest, Key};
+use trefoil_runtime::{Arrived, Asked, Decided, HumanInbox, HumanRequest, Key};
 
 pub use rehearsal::Rehearsal;
 
@@ -178,10 +178,19 @@ impl Answers {
 
 #[async_trait]
 impl HumanInbox for Answers {
-    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         match self.known(at.key, request) {
-            Some(answer) => Some(answer),
+            Some(answer) => Asked::Answer(answer),
             None => self.then.ask(at, request).await,
         }
+    }
+    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+        self.then.decided(at).await
+    }
+    async fn arrived(&self, run: &str) -> Arrived {
+        self.then.arrived(run).await
+    }
+    async fn taken(&self, run: &str, key: &Key) {
+        self.then.taken(run, key).await;
     }
 }

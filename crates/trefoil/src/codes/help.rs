@@ -56,10 +56,13 @@ const HELP: &[(&str, For, &str)] = &[
     ("NONDETERMINISM", Any, "resume with the version and the manifest that started the run, or start a new run"),
     ("NO_TRANSITION", Any, "add a transition without a condition as the last one"),
     ("REFUSED", Any, "remove the unsupported feature"),
+    ("RESUME_LIMIT", Any, "find out what ended the process, or start a new run"),
     ("STRUCTURED_OUTPUT_INVALID", Any, "describe each field in the prompt, or simplify the schema"),
+    ("SUSPENDED", Any, "answer it, then resume the run"),
     ("TIMEOUT", Any, "raise the limit, or do less in one step"),
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
+    ("UNKNOWN_OUTCOME", Any, "find out whether it was done, and start a new run if it has to be done again"),
 ];
 
 /// What to do about a failure: its own advice, else that for its code and cause.

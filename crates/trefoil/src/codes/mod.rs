@@ -74,10 +74,13 @@ pub const CODES: &[Code] = &[
     run("NONDETERMINISM", include_str!("run/nondeterminism.md")),
     run("NO_TRANSITION", include_str!("run/no_transition.md")),
     run("REFUSED", include_str!("run/refused.md")),
+    run("RESUME_LIMIT", include_str!("run/resume_limit.md")),
     run("STRUCTURED_OUTPUT_INVALID", include_str!("run/structured_output_invalid.md")),
+    run("SUSPENDED", include_str!("run/suspended.md")),
     run("TIMEOUT", include_str!("run/timeout.md")),
     run("TOOL_ERROR", include_str!("run/tool_error.md")),
     run("TOOL_TIMEOUT", include_str!("run/tool_timeout.md")),
+    run("UNKNOWN_OUTCOME", include_str!("run/unknown_outcome.md")),
 ];
 
 /// The code of this name, in capital letters or not.

@@ -145,6 +145,7 @@ impl Ready {
             cancel: cancel.clone(),
             placeholder: self.answers_from == AnswersFrom::Embedded,
             answers_from: Some(self.answers_from.to_string()),
+            ..Options::default()
         };
         let task = runtime.spawn(run_prepared(self.prepared, input, self.ports, options));
         Ok(Run::new(id, flow, events, cancel, task))

@@ -55,7 +55,10 @@ impl Trace {
                     self.items.insert(key.0.clone(), item);
                 }
             }
-            EventKind::TextDelta { .. } | EventKind::ItemFinished { .. } => {}
+            EventKind::TextDelta { .. }
+            | EventKind::ItemFinished { .. }
+            | EventKind::RunSuspended { .. }
+            | EventKind::RunResumed { .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
                 if let Some(step) = self.tried(event) {

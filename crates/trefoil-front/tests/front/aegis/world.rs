@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::ports::{FnModel, MapSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, VirtualClock};
 use trefoil_runtime::{
-    CommandHost, CommandOutput, CommandRequest, HumanInbox, HumanRequest, Key, ModelError, ModelErrorKind,
+    Asked, CommandHost, CommandOutput, CommandRequest, HumanInbox, HumanRequest, Key, ModelError, ModelErrorKind,
     ModelRequest, Options, Ports, RunError, ToolError, driver,
 };
 use trefoil_template::Value;
@@ -61,8 +61,8 @@ struct People(Vec<(String, String)>);
 
 #[async_trait]
 impl HumanInbox for People {
-    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Option<String> {
-        self.0.iter().find(|(step, _)| **step == *request.step).map(|(_, answer)| answer.clone())
+    async fn ask(&self, _at: CallSite<'_>, request: &HumanRequest) -> Asked {
+        self.0.iter().find(|(step, _)| **step == *request.step).map(|(_, answer)| answer.clone()).into()
     }
 }
 

@@ -112,7 +112,11 @@ fn every_kind_of_entry_is_among_them() {
         EntryKind::Failed { .. } => "failed",
         EntryKind::Finished { error: None, .. } => "finished",
         // Written by drivers only: their conformance suite has them.
-        EntryKind::Finished { .. } | EntryKind::Resumed { .. } | EntryKind::CancelRequested {} => "others",
+        EntryKind::Finished { .. }
+        | EntryKind::Resumed { .. }
+        | EntryKind::Restarted { .. }
+        | EntryKind::Suspended { .. }
+        | EntryKind::CancelRequested {} => "others",
     });
     let found: std::collections::BTreeSet<&str> = names.collect();
     assert!(

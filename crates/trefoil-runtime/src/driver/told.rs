@@ -1,0 +1,160 @@
+//! Events: each is a function of an entry of the journal and what the machine made of it, so that a run tells the same
+//! whether it happens or is replayed. Only text that arrives while a model answers is beside them.
+
+use super::Options;
+use super::activity::World;
+use super::shown;
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::{EventKind, Waiting};
+use trefoil_machine::journal::{About, Started};
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
+use trefoil_machine::{Noted, effective_input};
+use trefoil_syntax::Location;
+use trefoil_template::Value;
+
+/// An event that has no number yet.
+pub type Untold = (Option<Key>, Option<Location>, EventKind);
+
+impl World {
+    /// The run began.
+    pub fn began_run(&self, started: &Started, options: &Options) {
+        let wanted = self.ports.events.wants_provenance();
+        let effective_input = wanted.then(|| effective_input(&self.prepared, started.input.as_ref())).flatten();
+        let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
+        let (flow, input) = (started.program.flow.clone(), started.input.clone());
+        let began = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
+        self.watch.note_at(0, None, None, began);
+    }
+
+    /// What the machine says happened, as it may be shown.
+    pub fn noted(&self, mut noted: Noted) -> Untold {
+        if let EventKind::StepFinished { output, .. } = &mut noted.kind {
+            *output = self.result(std::mem::take(output));
+        }
+        (noted.key, noted.location, noted.kind)
+    }
+
+    /// A value as it may be shown: what is unset is null or empty, and not the stars that stand for what is set.
+    pub fn result(&self, value: Value) -> Value {
+        if self.prepared.has_holes { self.shown(&value) } else { value }
+    }
+
+    /// An activity began: its entry is stored.
+    pub fn began(&self, activity: &Activity) -> Vec<Untold> {
+        if !self.watch.wanted() {
+            return Vec::new();
+        }
+        let kind = match &activity.request {
+            Request::Model(request) => EventKind::ModelStarted {
+                agent: request.speaker.to_string(),
+                model: self.ports.models.label(request),
+                messages: request.messages.iter().map(|m| shown::message(self, m)).collect(),
+                parameters: self.parameters(request),
+                again: activity.again,
+            },
+            Request::Tool(ToolRequest { name, arguments, .. }) => {
+                let detail = [("name", Value::Str(name.clone())), ("arguments", self.shown(arguments))];
+                EventKind::EffectStarted { effect: "tool", detail: detail.into_iter().collect() }
+            }
+            Request::Command(CommandRequest { script, arguments, .. }) => {
+                let arguments: Value = arguments.iter().map(|a| self.shown(a)).collect();
+                let detail = [("script", Value::Str(script.clone())), ("arguments", arguments)];
+                EventKind::EffectStarted { effect: "command", detail: detail.into_iter().collect() }
+            }
+            Request::Human(HumanRequest { step, prompt, accepts, refused, .. }) => EventKind::SignalWanted {
+                label: step.to_string(),
+                prompt: self.shown(prompt).to_text().to_string(),
+                accepts: accepts.iter().map(ToString::to_string).collect(),
+                refused: refused.as_ref().map(ToString::to_string),
+            },
+            Request::Decide(question) if !question.presence => {
+                EventKind::EffectStarted { effect: "decide", detail: Value::from(question.shown()) }
+            }
+            // A retry or a time limit has its own event. Nobody asked to see whether something is set; where it is not, the
+            // step's failure says so.
+            Request::Timer { .. } | Request::Decide(_) => return Vec::new(),
+        };
+        vec![(Some(activity.key.clone()), self.place(activity), kind)]
+    }
+
+    /// An activity ended: its entry is stored.
+    pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
+        let About { usage, duration_ms, told, warnings, partial } = about;
+        let duration_ms = duration_ms.unwrap_or_default();
+        let kind = match (&activity.request, result) {
+            (Request::Timer { .. }, _) => return Vec::new(),
+            (Request::Decide(question), _) if question.presence => return Vec::new(),
+            (Request::Model(_), Ok(answer)) => EventKind::ModelFinished {
+                answer: answer.clone(),
+                usage: usage.unwrap_or_default(),
+                duration_ms,
+                told: told.clone(),
+            },
+            (Request::Model(_), Err(error)) if error.code == STOPPED => {
+                EventKind::ModelStopped { usage: usage.unwrap_or_default() }
+            }
+            (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms },
+            (_, Err(error)) => EventKind::EffectFailed {
+                error: error.clone(),
+                duration_ms,
+                usage: *usage,
+                partial: partial.clone(),
+                told: told.clone(),
+            },
+        };
+        let warnings = warnings.iter().cloned().map(|message| EventKind::Warning { message });
+        let place = self.place(activity);
+        warnings.chain([kind]).map(|kind| (Some(activity.key.clone()), place, kind)).collect()
+    }
+
+    /// The run does nothing but wait.
+    pub fn suspended<'a>(&self, waiting: impl Iterator<Item = &'a Activity>, wake_at: Option<u64>) -> Untold {
+        let mut waiting: Vec<Waiting> = waiting.map(|activity| self.waiting(activity)).collect();
+        waiting.sort_by(|a, b| a.key.cmp(&b.key));
+        (None, None, EventKind::RunSuspended { waiting, wake_at })
+    }
+
+    /// What a run waits for.
+    pub fn waiting(&self, activity: &Activity) -> Waiting {
+        let step = activity.labels.last().unwrap_or(&self.prepared.program.name).to_string();
+        let (key, sort) = (activity.key.clone(), activity.request.sort());
+        let (prompt, accepts) = match &activity.request {
+            Request::Human(request) => {
+                let prompt = self.shown(&request.prompt).to_text().to_string();
+                (Some(prompt), request.accepts.iter().map(ToString::to_string).collect())
+            }
+            _ => (None, Vec::new()),
+        };
+        Waiting { key, step, sort, prompt, accepts }
+    }
+
+    /// The place of its step.
+    fn place(&self, activity: &Activity) -> Option<Location> {
+        self.prepared.program.step(activity.step).map(|s| s.origin)
+    }
+
+    /// What is sent beside the messages, as it may be shown; what is not set is skipped.
+    fn parameters(&self, request: &ModelRequest) -> Value {
+        let known = &request.parameters;
+        let number = |n: Option<f64>| n.map(Value::from);
+        let whole = |n: Option<u64>| n.map(Value::from);
+        let all: [(&str, Option<Value>); 11] = [
+            ("temperature", number(known.temperature)),
+            ("top_p", number(known.top_p)),
+            ("top_k", whole(known.top_k.map(u64::from))),
+            ("max_tokens", whole(known.max_tokens.map(u64::from))),
+            ("presence_penalty", number(known.presence_penalty)),
+            ("frequency_penalty", number(known.frequency_penalty)),
+            ("seed", known.seed.map(Value::from)),
+            ("stop", (!known.stop.is_empty()).then(|| known.stop.iter().map(|s| Value::Str(s.clone())).collect())),
+            ("timeout_ms", whole(known.timeout_ms)),
+            ("provider_options", known.provider_options.as_ref().map(|options| self.shown(options))),
+            ("schema", request.schema.as_ref().map(|(name, _)| Value::Str(name.clone()))),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+/// The code of a call that was stopped on its way.
+pub const STOPPED: &str = "CANCELLED";

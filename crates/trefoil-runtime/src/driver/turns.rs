@@ -1,0 +1,457 @@
+//! The turns of a run: what came back, what the machine makes of it, what is written down, what is started.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use indexmap::IndexMap;
+use trefoil_template::Value;
+
+use super::activity::{self, Done, Performed, World};
+use super::suspend::{self, Suspended};
+use super::told::{STOPPED, Untold};
+use super::{Options, RunOutcome};
+use crate::ports::{Arrived, Meter};
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::EventKind;
+use trefoil_machine::journal::{About, Entry, EntryKind, VERSION};
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::{Command, Completion, Machine, Output};
+
+/// Completions taken together before the journal is written.
+const BATCH: usize = 256;
+
+/// A run in progress.
+pub struct Driver {
+    pub(super) machine: Machine,
+    pub(super) world: Arc<World>,
+    pub(super) options: Options,
+    next_seq: u64,
+    /// Whether anybody keeps the entries.
+    keeps: bool,
+    /// Entries not yet written.
+    buffer: Vec<Entry>,
+    /// What happened, to be told once the entries that led to it are written.
+    untold: Vec<Untold>,
+    /// What the machine asked for. It has an entry when nothing can take it back any more.
+    asked: Vec<Arc<Activity>>,
+    /// What has its entry already and is to be started.
+    pub(super) repeating: Vec<Arc<Activity>>,
+    /// What has ended without having been started here.
+    pub(super) done: Vec<Done>,
+    /// What came in for these is in the buffer.
+    pub(super) settled: Vec<Key>,
+    work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
+    pub(super) under_way: IndexMap<Key, UnderWay>,
+    /// Model calls stopped on their way, to be booked when the machine waits again.
+    stopped: Vec<(Arc<Activity>, Usage)>,
+    finished: Option<Result<Value, RunError>>,
+}
+
+/// An activity under way.
+pub struct UnderWay {
+    pub(super) activity: Arc<Activity>,
+    pub(super) waits: Waits,
+    /// None: nothing of it is in this process.
+    handle: Option<AbortHandle>,
+    /// What it is known to have used.
+    meter: Arc<Meter>,
+}
+
+/// What an activity waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// Something is being done.
+    Work,
+    /// Until then, on the run's clock.
+    Time(u64),
+    /// A person's answer, which arrives some time.
+    Answer,
+    /// Somebody's decision.
+    Decision,
+}
+
+/// What a run goes on with.
+enum Next {
+    Done(Box<Done>),
+    Arrived(Arrived),
+    Cancelled,
+    Suspended(Suspended),
+}
+
+impl Driver {
+    /// Nothing has happened yet.
+    pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Self {
+        Self {
+            machine,
+            keeps: world.ports.journal.keeps(),
+            world,
+            options,
+            next_seq: 0,
+            buffer: Vec::new(),
+            untold: Vec::new(),
+            asked: Vec::new(),
+            repeating: Vec::new(),
+            done: Vec::new(),
+            settled: Vec::new(),
+            work: FuturesUnordered::new(),
+            under_way: IndexMap::new(),
+            stopped: Vec::new(),
+            finished: None,
+        }
+    }
+
+    /// The number of the next entry.
+    pub fn continue_at(&mut self, seq: u64) {
+        self.next_seq = seq;
+    }
+
+    /// Goes on until the run has ended or is suspended.
+    pub async fn drive(mut self, output: Output) -> RunOutcome {
+        let mut turns = 0u32;
+        let mut turn = self.take(output).await;
+        loop {
+            let ended = std::mem::take(&mut self.done);
+            if turn.is_ok() && !ended.is_empty() {
+                turn = self.complete(ended).await;
+            }
+            if let Err(error) = turn {
+                return self.end(Err(error)).await;
+            }
+            if let Some(result) = self.finished.take() {
+                return self.end(result).await;
+            }
+            self.schedule();
+            if let Err(error) = self.commit().await {
+                return self.end(Err(error)).await;
+            }
+            self.start();
+            turn = match self.next().await {
+                Ok(Next::Done(first)) => self.complete_with(*first).await,
+                Ok(Next::Arrived(arrived)) => {
+                    self.arrive(arrived);
+                    Ok(())
+                }
+                Ok(Next::Cancelled) => {
+                    self.stop();
+                    Ok(())
+                }
+                Ok(Next::Suspended(suspended)) => match self.suspend(&suspended).await {
+                    Ok(()) => return self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting),
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(error),
+            };
+            // A run of nothing but instant answers still lets others have their turn.
+            turns += 1;
+            if turns.is_multiple_of(64) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// To be told when what has been recorded so far is written.
+    pub(super) fn tell(&mut self, untold: Untold) {
+        self.untold.push(untold);
+    }
+
+    /// The same, of an activity that begins.
+    pub(super) fn tell_began(&mut self, activity: &Activity) {
+        let began = self.world.began(activity);
+        self.untold.extend(began);
+    }
+
+    /// What the machine asked for gets its entries: nothing can take it back any more.
+    fn schedule(&mut self) {
+        let now = self.world.watch.now_ms();
+        for activity in std::mem::take(&mut self.asked) {
+            self.record_at(now, || EntryKind::Scheduled {
+                key: activity.key.clone(),
+                sort: activity.request.sort().to_owned(),
+                content: activity.content,
+                due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
+            });
+            self.tell_began(&activity);
+            self.repeating.push(activity);
+        }
+    }
+
+    /// Writes what has happened and what was asked for, then tells it.
+    pub(super) async fn commit(&mut self) -> Result<(), RunError> {
+        self.flush().await?;
+        for (key, location, kind) in std::mem::take(&mut self.untold) {
+            self.world.watch.note(key, location, kind);
+        }
+        for key in std::mem::take(&mut self.settled) {
+            self.world.ports.humans.taken(&self.world.watch.run, &key).await;
+        }
+        Ok(())
+    }
+
+    /// Starts what has its entry.
+    fn start(&mut self) {
+        for activity in std::mem::take(&mut self.repeating) {
+            let (handle, registration) = AbortHandle::new_pair();
+            let meter = Arc::new(Meter::default());
+            let waits = match activity.request {
+                Request::Timer { due_ms, .. } => Waits::Time(due_ms),
+                _ => Waits::Work,
+            };
+            let handle = Some(handle);
+            let under_way = UnderWay { activity: activity.clone(), waits, handle, meter: meter.clone() };
+            self.under_way.insert(activity.key.clone(), under_way);
+            let future = activity::perform(self.world.clone(), activity, meter).boxed();
+            self.work.push(Abortable::new(future, registration));
+        }
+    }
+
+    /// Nothing is done about an activity until something arrives for it.
+    pub(super) fn wait(&mut self, activity: Arc<Activity>, waits: Waits) {
+        let key = activity.key.clone();
+        self.under_way.insert(key, UnderWay { activity, waits, handle: None, meter: Arc::default() });
+    }
+
+    /// What the run goes on with.
+    async fn next(&mut self) -> Result<Next, RunError> {
+        loop {
+            let cancel = &self.options.cancel;
+            if cancel.is_cancelled() {
+                return Ok(Next::Cancelled);
+            }
+            if let Some(suspended) = self.only_waits() {
+                return Ok(Next::Suspended(suspended));
+            }
+            if self.work.is_empty() {
+                return Err(RunError::new("LIMIT_EXCEEDED", "internal error: nothing is in flight"));
+            }
+            let performed = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Ok(Next::Cancelled),
+                arrived = self.world.ports.humans.arrived(&self.world.watch.run) => return Ok(Next::Arrived(arrived)),
+                performed = self.work.next() => performed,
+            };
+            match performed {
+                Some(Ok(Performed::Done(done))) => return Ok(Next::Done(done)),
+                Some(Ok(Performed::Kept(key))) => self.kept(&key),
+                // One that was cancelled is gone now.
+                Some(Err(_)) | None => {}
+            }
+        }
+    }
+
+    /// A question is kept for whoever answers it.
+    fn kept(&mut self, key: &Key) {
+        if let Some(under_way) = self.under_way.get_mut(key) {
+            under_way.waits = Waits::Answer;
+        }
+    }
+
+    /// Something came in from elsewhere.
+    fn arrive(&mut self, arrived: Arrived) {
+        match arrived {
+            Arrived::Cancel => self.stop(),
+            Arrived::Answer(key, answer) => {
+                let asked = self.under_way.get(&key).filter(|u| matches!(u.activity.request, Request::Human(_)));
+                if let Some(activity) = asked.map(|u| u.activity.clone()) {
+                    self.put_away(&key);
+                    let result = Ok(self.world.secrets.scrub_value(answer.into()));
+                    self.done.push(Done { activity, result, about: About::default() });
+                } else {
+                    self.settled.push(key);
+                }
+            }
+            Arrived::Decided(key, decided) => {
+                let open = self.under_way.get(&key).filter(|u| u.waits == Waits::Decision);
+                if let Some(activity) = open.map(|u| u.activity.clone()) {
+                    self.put_away(&key);
+                    self.decide(activity, decided);
+                } else {
+                    self.settled.push(key);
+                }
+            }
+        }
+    }
+
+    /// Whatever of it is in this process ends.
+    fn put_away(&mut self, key: &Key) -> Option<UnderWay> {
+        let under_way = self.under_way.swap_remove(key)?;
+        if let Some(handle) = &under_way.handle {
+            handle.abort();
+        }
+        Some(under_way)
+    }
+
+    /// Tells the machine what is done, with what else is done by now.
+    async fn complete_with(&mut self, first: Done) -> Result<(), RunError> {
+        let mut batch = vec![first];
+        while batch.len() < BATCH
+            && let Some(Some(next)) = self.work.next().now_or_never()
+        {
+            match next {
+                Ok(Performed::Done(done)) => batch.push(*done),
+                Ok(Performed::Kept(key)) => self.kept(&key),
+                Err(_aborted) => {}
+            }
+        }
+        self.complete(batch).await
+    }
+
+    async fn complete(&mut self, batch: Vec<Done>) -> Result<(), RunError> {
+        // All of them have ended, whatever the machine makes of the first.
+        for done in &batch {
+            self.under_way.swap_remove(&done.activity.key);
+        }
+        let now = self.world.watch.now_ms();
+        for Done { activity, result, about } in batch {
+            let key = activity.key.clone();
+            let usage = about.usage;
+            let ended = self.world.ended(&activity, &result, &about);
+            self.untold.extend(ended);
+            if matches!(activity.request, Request::Human(_)) {
+                self.settled.push(key.clone());
+            }
+            self.record_at(now, || match result.clone() {
+                Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
+                Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
+            });
+            let output = self.machine.on(Completion { key, at_ms: now, result, usage });
+            self.take(output).await?;
+        }
+        Ok(())
+    }
+
+    /// Somebody asked the run to stop.
+    fn stop(&mut self) {
+        self.record(EntryKind::CancelRequested {});
+        let output = self.machine.cancel();
+        self.take_piece(output);
+        self.book_stopped();
+    }
+
+    /// Books what stopped model calls are known to have used: it was spent, whoever wanted the answer.
+    fn book_stopped(&mut self) {
+        let now = self.world.watch.now_ms();
+        for (activity, usage) in std::mem::take(&mut self.stopped) {
+            let key = activity.key.clone();
+            let result = Err(RunError::new(STOPPED, "the call was stopped"));
+            let about = About::usage(Some(usage));
+            let ended = self.world.ended(&activity, &result, &about);
+            self.untold.extend(ended);
+            if let Err(error) = &result {
+                self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
+            }
+            // Nothing waits for it: the machine only adds up what was used.
+            self.machine.on(Completion { key, at_ms: now, result, usage: Some(usage) });
+        }
+    }
+
+    /// Acts on what the machine says, until it waits for something or has ended.
+    async fn take(&mut self, mut output: Output) -> Result<(), RunError> {
+        loop {
+            let more = output.more;
+            self.take_piece(output);
+            if !more {
+                self.book_stopped();
+                return Ok(());
+            }
+            // Whoever watches a long stretch sees it go on.
+            self.commit().await?;
+            if self.options.cancel.is_cancelled() {
+                self.stop();
+                return Ok(());
+            }
+            // Others have their turn, too: whoever cancels is one of them.
+            tokio::task::yield_now().await;
+            output = self.machine.proceed();
+        }
+    }
+
+    fn take_piece(&mut self, output: Output) {
+        for noted in output.events {
+            let untold = self.world.noted(noted);
+            self.untold.push(untold);
+        }
+        let mut void = BTreeSet::new();
+        for command in output.commands {
+            match command {
+                Command::Start(activity) => self.asked.push(Arc::new(activity)),
+                Command::Cancel(key) => match self.put_away(&key) {
+                    Some(UnderWay { activity, waits, meter, .. }) => {
+                        if matches!(activity.request, Request::Model(_)) {
+                            self.stopped.push((activity, meter.read()));
+                        } else if matches!(waits, Waits::Answer | Waits::Decision) {
+                            self.settled.push(key);
+                        }
+                    }
+                    None => {
+                        void.insert(key);
+                    }
+                },
+                Command::Finish(result) => self.finished = Some(result),
+            }
+        }
+        if !void.is_empty() {
+            self.asked.retain(|a| !void.contains(&a.key));
+            self.repeating.retain(|a| !void.contains(&a.key));
+        }
+    }
+
+    /// An entry, to be written with the next commit.
+    pub fn record(&mut self, kind: EntryKind) {
+        let now = self.world.watch.now_ms();
+        self.record_at(now, || kind);
+    }
+
+    fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+        if self.keeps {
+            self.buffer.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
+            self.next_seq += 1;
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), RunError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let entries = std::mem::take(&mut self.buffer);
+        let written = self.world.ports.journal.append(&self.world.watch.run, &entries).await;
+        written.map_err(super::journal_error)
+    }
+
+    async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
+        // The machine's own errors may repeat what a model or a tool gave back.
+        let result = result.map_err(|error| self.world.secrets.hide_error(error));
+        // Everything under way ends here: its futures are dropped.
+        self.work.clear();
+        let result = result.map(|value| self.world.result(value));
+        let (output, error) = match &result {
+            Ok(value) => (Some(value.clone()), None),
+            Err(error) => (None, Some(error.clone())),
+        };
+        let lost = error.as_ref().is_some_and(|e| e.code == "JOURNAL_ERROR");
+        if !lost {
+            self.record(EntryKind::Finished { output: output.clone(), error: error.clone().map(RunError::stored) });
+        }
+        let result = match self.commit().await {
+            Err(failed) if !lost => Err(failed),
+            _ => result,
+        };
+        let outcome = self.outcome(result, Vec::new());
+        let RunOutcome { usage, calls, duration_ms, .. } = outcome;
+        let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };
+        self.world.watch.note(None, None, finished);
+        outcome
+    }
+
+    fn outcome(&self, result: Result<Value, RunError>, waiting: Vec<trefoil_machine::event::Waiting>) -> RunOutcome {
+        // What could not be written was not sent.
+        let unsent = self.asked.iter().chain(&self.repeating);
+        let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
+        let (usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
+        let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
+        RunOutcome { run, result, waiting, usage, calls, duration_ms }
+    }
+}

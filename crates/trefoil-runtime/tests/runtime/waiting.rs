@@ -1,0 +1,274 @@
+//! Runs that outlive their process: suspended for people, gone on with after a crash, told again with the same numbers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use expect_test::expect;
+use serde_json::json as j;
+use trefoil_ir::{CommandCall, Expr, HumanCall, OnItemFailure, OnTimeout, Program, StepKind};
+use trefoil_machine::Prepared;
+use trefoil_runtime::ports::{
+    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, HumanInbox, Journal, ToolError,
+};
+use trefoil_runtime::{
+    CommandRequest, Entry, EntryKind, EventKind, HumanRequest, Key, OnUnknown, Recovery, RunOutcome, Usage, driver,
+};
+
+use crate::world::{World, block_on, json};
+use testbed::Build;
+
+/// Keeps questions; answers are put into it from outside.
+#[derive(Default)]
+struct Inbox {
+    answers: Mutex<BTreeMap<String, String>>,
+    decisions: Mutex<BTreeMap<String, Decided>>,
+    taken: Mutex<Vec<String>>,
+    /// Comes in while the run is running.
+    arriving: Mutex<Vec<Arrived>>,
+}
+
+#[async_trait]
+impl HumanInbox for Inbox {
+    async fn ask(&self, at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+        self.answers.lock().unwrap().get(at.key.as_str()).cloned().map_or(Asked::Later, Asked::Answer)
+    }
+    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+        self.decisions.lock().unwrap().get(at.key.as_str()).copied()
+    }
+    async fn arrived(&self, _run: &str) -> Arrived {
+        let next = self.arriving.lock().unwrap().pop();
+        match next {
+            Some(arrived) => arrived,
+            None => std::future::pending().await,
+        }
+    }
+    async fn taken(&self, _run: &str, key: &Key) {
+        self.taken.lock().unwrap().push(key.to_string());
+    }
+}
+
+fn asking(b: &mut Build, label: &str, timeout_ms: Option<u64>) -> trefoil_ir::StepId {
+    let prompt = Expr::Template(b.text("ok with {{input}}?"));
+    let on_timeout = OnTimeout::Answer("nobody".into());
+    let ask = b.step(label, StepKind::Human(Box::new(HumanCall { prompt, timeout_ms, on_timeout })));
+    b.out(ask, label)
+}
+
+/// Two questions and a model call beside each other, then a model call.
+fn questions(timeout_ms: Option<u64>) -> Arc<Program> {
+    let mut b = Build::new();
+    let branches = [asking(&mut b, "first", timeout_ms), asking(&mut b, "second", timeout_ms), b.model("say", "x")];
+    let all = b.parallel("all", &branches, OnItemFailure::Abort);
+    let steps = [all, b.model("end", "{{first}} {{second}}")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn world(inbox: &Arc<Inbox>, entries: &[Entry]) -> World {
+    let mut world = World::echo();
+    world.ports.humans = inbox.clone();
+    if !entries.is_empty() {
+        block_on(world.journal.append("r1", entries)).unwrap();
+    }
+    world
+}
+
+fn resume(world: &World, program: &Arc<Program>) -> RunOutcome {
+    block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()))
+}
+
+fn steps(outcome: &RunOutcome) -> Vec<&str> {
+    outcome.waiting.iter().map(|w| w.step.as_str()).collect()
+}
+
+#[test]
+fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers() {
+    let (program, inbox) = (questions(None), Arc::new(Inbox::default()));
+    let first = world(&inbox, &[]);
+    let outcome = first.run(&program, "tea");
+    let error = outcome.result.as_ref().unwrap_err();
+    assert_eq!(error.code, "SUSPENDED");
+    expect!["the run waits for `first`, `second`"].assert_eq(&error.message);
+    assert_eq!(steps(&outcome), ["first", "second"]);
+    assert_eq!(outcome.waiting[0].prompt.as_deref(), Some("ok with tea?"));
+    assert_eq!(outcome.calls, 1, "what needs nobody is done before");
+    let entries = first.journal.entries("r1");
+    assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: None }));
+
+    // One answer: the run takes it and waits for the other. Weeks later.
+    inbox.answers.lock().unwrap().insert("all/first".into(), "yes".into());
+    let second = world(&inbox, &entries);
+    block_on(second.ports.clock.sleep(3_000_000_000));
+    let outcome = resume(&second, &program);
+    assert_eq!(steps(&outcome), ["second"]);
+    assert_eq!(*inbox.taken.lock().unwrap(), ["all/first"], "what is in the journal need not be kept");
+
+    // The other comes in while a process looks on.
+    *inbox.arriving.lock().unwrap() = vec![
+        Arrived::Answer(Key("all/second".into()), "no".into()),
+        Arrived::Answer(Key("all/first".into()), "too late".into()),
+    ];
+    let mut third = world(&inbox, &second.journal.entries("r1"));
+    third.options.linger_ms = u64::MAX;
+    let outcome = resume(&third, &program);
+    assert_eq!(json(&outcome.result.unwrap()), j!("yes no"));
+    assert_eq!(outcome.calls, 2);
+}
+
+#[test]
+fn a_suspended_run_says_when_time_goes_on_with_it() {
+    let (program, inbox) = (questions(Some(600_000)), Arc::new(Inbox::default()));
+    let first = world(&inbox, &[]);
+    assert_eq!(steps(&first.run(&program, "tea")), ["first", "second"]);
+    let entries = first.journal.entries("r1");
+    assert!(matches!(entries.last().unwrap().kind, EntryKind::Suspended { wake_at: Some(1_735_690_200_000) }));
+    // Past that: nobody answered, and the default does.
+    let second = world(&inbox, &entries);
+    block_on(second.ports.clock.sleep(700_000));
+    assert_eq!(json(&resume(&second, &program).result.unwrap()), j!("nobody nobody"));
+    // Time that is near is waited for.
+    let mut third = world(&inbox, &[]);
+    third.options.linger_ms = 600_000;
+    assert_eq!(json(&third.run(&program, "tea").result.unwrap()), j!("nobody nobody"));
+}
+
+#[test]
+fn cancelling_from_elsewhere_ends_a_run() {
+    let (program, inbox) = (questions(None), Arc::new(Inbox::default()));
+    inbox.arriving.lock().unwrap().push(Arrived::Cancel);
+    let world = world(&inbox, &[]);
+    assert_eq!(world.run(&program, "tea").result.unwrap_err().code, "CANCELLED");
+}
+
+/// Counts what it runs.
+#[derive(Default)]
+struct Commands(Mutex<u32>);
+
+#[async_trait]
+impl CommandHost for Commands {
+    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        *self.0.lock().unwrap() += 1;
+        Ok(CommandOutput { exit_code: 0, stdout: "done".into(), stderr: String::new() })
+    }
+}
+
+/// A command and a model call, both under way when the process ends.
+fn crashed(inbox: &Arc<Inbox>) -> (Arc<Program>, World, Arc<Commands>) {
+    let mut b = Build::new();
+    let call = CommandCall { script: "pay".into(), arguments: Vec::new(), env: Vec::new(), workdir: None };
+    let branches = [b.step("pay", StepKind::Command(Box::new(call))), b.model("say", "x")];
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let commands = Arc::new(Commands::default());
+    let mut whole = world(inbox, &[]);
+    whole.ports.commands = Some(commands.clone());
+    whole.run(&program, "x").result.unwrap();
+    *commands.0.lock().unwrap() = 0;
+    let entries = whole.journal.entries("r1");
+    let mut cut = world(inbox, &entries[..3]);
+    cut.ports.commands = Some(commands.clone());
+    (program, cut, commands)
+}
+
+#[test]
+fn a_command_that_may_have_been_done_is_not_done_again_unasked() {
+    let inbox = Arc::new(Inbox::default());
+    let (program, world, commands) = crashed(&inbox);
+    let outcome = resume(&world, &program);
+    assert_eq!((steps(&outcome), outcome.waiting[0].sort), (vec!["pay"], "command"));
+    assert_eq!(*commands.0.lock().unwrap(), 0);
+    // The model is asked again; what it used the first time nobody knows.
+    assert_eq!(outcome.usage, Usage { input_tokens: 1, output_tokens: 1, unknown_calls: 1, ..Usage::default() });
+    // Somebody looks, and decides.
+    inbox.decisions.lock().unwrap().insert("pay".into(), Decided::Retry);
+    let outcome = resume(&world, &program);
+    assert!(outcome.result.is_ok());
+    assert_eq!(*commands.0.lock().unwrap(), 1);
+    assert_eq!(outcome.usage, Usage { input_tokens: 1, output_tokens: 1, unknown_calls: 1, ..Usage::default() });
+}
+
+#[test]
+fn the_operator_says_what_becomes_of_unknown_commands() {
+    for (policy, runs, code) in [(OnUnknown::Retry, 1, None), (OnUnknown::Fail, 0, Some("UNKNOWN_OUTCOME"))] {
+        let inbox = Arc::new(Inbox::default());
+        let (program, mut world, commands) = crashed(&inbox);
+        world.options.recovery = Recovery { commands: policy, ..Recovery::default() };
+        let outcome = resume(&world, &program);
+        assert_eq!(outcome.result.err().map(|e| e.code).as_deref(), code);
+        assert_eq!(*commands.0.lock().unwrap(), runs, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_run_that_ends_its_process_every_time_is_given_up() {
+    let inbox = Arc::new(Inbox::default());
+    let (program, world, _) = crashed(&inbox);
+    let entries = world.journal.entries("r1");
+    let mut again = world;
+    // Each process ends right after it began.
+    for execution in 1..=3u32 {
+        let resumed = EntryKind::Resumed { engine: "0".into(), execution };
+        let seq = entries.len() as u64 + u64::from(execution) - 1;
+        let entry = Entry { v: 1, seq, at_ms: 9, kind: resumed };
+        block_on(again.journal.append("r1", &[entry])).unwrap();
+    }
+    again.options.max_fruitless = 3;
+    let error = resume(&again, &program).result.unwrap_err();
+    assert_eq!(error.code, "RESUME_LIMIT");
+    again.options.max_fruitless = 4;
+    assert_eq!(resume(&again, &program).result.unwrap_err().code, "SUSPENDED");
+}
+
+/// The numbered events of what a world has seen: text that arrives has no number of its own.
+fn numbered(world: &World) -> Vec<(u64, Option<String>, String)> {
+    let seen = world.events.seen().into_iter().filter(|e| !matches!(e.kind, EventKind::TextDelta { .. }));
+    let tell = |e: trefoil_runtime::Event| (e.seq, e.key.map(|k| k.to_string()), e.kind.name().to_owned());
+    seen.map(tell).collect()
+}
+
+#[test]
+fn a_run_is_told_with_the_same_numbers_while_it_happens_when_it_is_resumed_and_from_its_journal() {
+    let (program, inbox) = (questions(None), Arc::new(Inbox::default()));
+    let first = world(&inbox, &[]);
+    first.run(&program, "tea");
+    let told = numbered(&first);
+    assert_eq!(told.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(), (0..told.len() as u64).collect::<Vec<_>>());
+    for key in ["all/first", "all/second"] {
+        inbox.answers.lock().unwrap().insert(key.into(), "yes".into());
+    }
+    let second = world(&inbox, &first.journal.entries("r1"));
+    assert!(resume(&second, &program).result.is_ok());
+    let whole = numbered(&second);
+    assert_eq!(whole[..told.len()], told[..]);
+    assert!(whole.len() > told.len());
+    let entries = second.journal.entries("r1");
+    let third = world(&inbox, &entries);
+    block_on(driver::retell(Prepared::new(program), "r1", third.ports.clone(), &third.options)).unwrap();
+    assert_eq!(numbered(&third), whole);
+}
+
+#[test]
+fn the_journals_of_all_cuts_tell_the_beginning_of_the_same_story() {
+    let mut b = Build::new();
+    let branches = [b.model("a", "one"), b.model("b", "two"), b.model("c", "three")];
+    let all = b.parallel("all", &branches, OnItemFailure::Abort);
+    let steps = [all, b.wait("rest", 50), b.model("end", "{{a}}")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let world = World::echo();
+    world.run(&program, "x").result.unwrap();
+    let whole = numbered(&world);
+    let entries = world.journal.entries("r1");
+    for cut in 1..=entries.len() {
+        let part = World::echo();
+        block_on(part.journal.append("r1", &entries[..cut])).unwrap();
+        let prepared = Prepared::new(program.clone());
+        block_on(driver::retell(prepared, "r1", part.ports.clone(), &part.options)).unwrap();
+        let told = numbered(&part);
+        assert_eq!(told, whole[..told.len()], "cut at {cut}");
+    }
+}
