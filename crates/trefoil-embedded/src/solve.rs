@@ -212,7 +212,7 @@ fn shift(term: Term, by: f64) -> Option<Term> {
 /// The value of an expression without references, where it is one at sight.
 fn constant(expression: &Expression) -> Option<Json> {
     match expression {
-        Expression::Literal(value) if !value.is_masked() => Some(value.to_json()),
+        Expression::Literal(value, _) if !value.is_masked() => Some(value.to_json()),
         Expression::List(items) => items.iter().map(constant).collect::<Option<Vec<_>>>().map(Json::Array),
         Expression::Negate(inner) => Some(super::constraint::tidy(-constant(inner)?.as_f64()?)),
         _ => None,

@@ -4,14 +4,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Expr, Source, Text, types};
+use trefoil_ir::{Cond, Expr, Source, Spelling, Text, types};
 use trefoil_syntax::{FileId, Location, Span, yaml};
 use trefoil_template::{
-    Binding, Broken, Condition, Missing, Origin, Policy, Reference, Segment, Start, Template, Value,
+    Binding, Broken, Condition, Missing, Origin, Policy, Reference, Segment, Start, Template, Value, Written,
 };
 
 use crate::build::{self, Sources};
-use crate::names::{Bound, Entry, Place, Use, bind, is_there};
+use crate::mend;
+use crate::names::{Bound, Entry, Found, Place, Use, bind, is_there};
 use crate::types::text_type;
 
 /// A text, parsed: what it says, before anybody knows what its names mean.
@@ -151,6 +152,18 @@ impl BoundText {
         is_there(&*self.place, &self.root, path, alone)
     }
 
+    /// Where a literal of it is in the file, with its quotes, and whether its bytes are there as they are read.
+    pub fn written(&self, literal: Written) -> Option<(Location, bool)> {
+        let all = match &self.content {
+            Content::Template(template) => template.written(),
+            Content::Condition(condition) => condition.written(),
+            Content::Broken { .. } => &[],
+        };
+        let range = all.get(literal.0? as usize)?;
+        let at = self.place_of(range.clone());
+        Some((at, at.span.end - at.span.start == range.end - range.start))
+    }
+
     /// What a path would name here.
     pub fn look_up(&self, path: &[Segment]) -> Bound {
         bind(&self.root, path)
@@ -182,6 +195,23 @@ impl BoundText {
         self.uses.iter().map(|u| u.at.span).chain(unknown).collect()
     }
 
+    /// How the literals of these bytes are written.
+    fn spellings(&self, literals: &[Range<u32>]) -> Vec<Spelling> {
+        let one = |range: &Range<u32>| {
+            let at = self.source.source(range.clone());
+            let text = self.source.value.get(range.start as usize..range.end as usize).unwrap_or_default();
+            let quoted = text.starts_with(['"', '\'']);
+            let first = text.split('.').next().unwrap_or_default();
+            Spelling {
+                at,
+                quoted,
+                quote: (at.end - at.start == range.end - range.start).then(|| mend::quote(self.source.style)),
+                is_name: !quoted && matches!(self.root.get(first), Found::Is(_)),
+            }
+        };
+        literals.iter().map(one).collect()
+    }
+
     /// The bindings of a text with mistakes, in the order of its references: the last one is the unreadable part.
     fn bindings(&self) -> (Vec<Source>, impl FnMut(&Reference) -> Binding) {
         let mut sources = self.sources.clone();
@@ -210,6 +240,7 @@ impl BoundText {
             spans: self.spans(),
             locals: template.locals().iter().map(|l| self.source.source(l.span.clone())).collect(),
             literals: template.literals().map(|l| self.source.source(l)).collect(),
+            written: self.spellings(template.written()),
             template,
         })
     }
@@ -227,7 +258,8 @@ impl BoundText {
         let spans = template.references().iter().map(|r| place(r.span.clone())).collect();
         let locals = template.locals().iter().map(|l| place(l.span.clone())).collect();
         let literals = template.literals().map(place).collect();
-        Some(Text { template, sources: sources.0, origin: self.place_of(range), spans, locals, literals })
+        let (origin, written) = (self.place_of(range), self.spellings(template.written()));
+        Some(Text { template, sources: sources.0, origin, spans, locals, literals, written })
     }
 
     /// Its paths that start in a block.
@@ -266,7 +298,8 @@ impl BoundText {
             }
             Content::Template(_) | Content::Broken { .. } => return None,
         };
-        Some(Cond { condition, sources, origin: self.at, text: self.source.value.clone(), spans: self.spans() })
+        let (text, written) = (self.source.value.clone(), self.spellings(condition.written()));
+        Some(Cond { condition, sources, origin: self.at, text, spans: self.spans(), written })
     }
 
     /// What a model is sent. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.

@@ -49,32 +49,6 @@ pub fn rewritten(d: Diagnostic, at: Option<Location>, path: &str, sure: bool) ->
     if sure { d.fix(message, at, path) } else { d.suggestion(message, at, path) }
 }
 
-/// The place of a literal that a condition contains once: with its quotes, and whether it has any.
-pub fn literal(source: &Text, file: trefoil_syntax::FileId, text: &str) -> Option<(Location, bool)> {
-    if text.is_empty() {
-        return None;
-    }
-    let once = |written: &str| {
-        let mut all = source.value.match_indices(written).filter(|(at, _)| apart(&source.value, *at, written.len()));
-        let (at, _) = all.next()?;
-        let place = source.source(at as u32..(at + written.len()) as u32);
-        all.next().is_none().then(|| Location::new(file, place))
-    };
-    match (once(&format!("'{text}'")), once(&format!("\"{text}\""))) {
-        (Some(one), None) | (None, Some(one)) => Some((one, true)),
-        (None, None) => once(text).map(|at| (at, false)),
-        _ => None,
-    }
-}
-
-/// Whether a part of a text is no part of a longer word.
-pub fn apart(text: &str, at: usize, length: usize) -> bool {
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\'' | '"');
-    let before = text.get(..at).and_then(|t| t.chars().next_back());
-    let after = text.get(at + length..).and_then(|t| t.chars().next());
-    !before.is_some_and(word) && !after.is_some_and(word)
-}
-
 /// The quotes for a text inside of a scalar of this style: those that need no escape there.
 pub fn quote(style: Style) -> char {
     if style == Style::Single { '"' } else { '\'' }

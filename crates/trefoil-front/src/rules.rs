@@ -47,7 +47,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("write-conflict", "parallel steps that write to the same place"),
     ("ambiguous-step", "a step with two contradictory definitions"),
     ("too-deep", "agent calls that are nested too deep"),
-    ("constant-condition", "a condition, or a side of one, that is the same in every run"),
     ("command-syntax", "a command that the shell cannot read"),
     ("copied-value", "two entries of a map with the same value, although the second has one of its own"),
     ("never-true", "a comparison that is always true or always false"),

@@ -112,6 +112,8 @@ pub struct Text {
     pub locals: Vec<Span>,
     /// Per literal of the template: its bytes in the manifest. Empty where no manifest has the text.
     pub literals: Vec<Span>,
+    /// Per literal of its expressions: how it is written.
+    pub written: Vec<Spelling>,
 }
 
 /// A bound condition and where it stands in the manifest.
@@ -127,6 +129,21 @@ pub struct Cond {
     pub text: Arc<str>,
     /// Per reference: its bytes in the manifest; of a condition that lowering made, all of what it was made from.
     pub spans: Vec<Span>,
+    /// Per literal: how it is written. Empty where lowering made the condition.
+    pub written: Vec<Spelling>,
+}
+
+/// How a literal of an expression is written in the manifest.
+#[derive(Debug, Clone, Copy)]
+pub struct Spelling {
+    /// Its bytes, with its quotes.
+    pub at: Span,
+    /// It has quotes.
+    pub quoted: bool,
+    /// The quotes for text in its place. None: its bytes are not as they are read, so nothing can be written in its place.
+    pub quote: Option<char>,
+    /// It has no quotes, and a value has its name here.
+    pub is_name: bool,
 }
 
 /// A JSON type to coerce text to (AEGIS `output_template`).

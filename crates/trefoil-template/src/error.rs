@@ -89,7 +89,7 @@ pub struct Question {
 impl Question {
     /// Whether a value is truthy, where [`Value::truthy`] does not know: the same question under every policy.
     pub fn truth(value: Value) -> Self {
-        Self { expression: Arc::new(Expression::Literal(value)), policy: Policy::AGNTZ, text: None, presence: false }
+        Self { expression: Arc::new(Expression::value(value)), policy: Policy::AGNTZ, text: None, presence: false }
     }
 
     /// Whether something is set under the name of each hole that must not be unset; none: there is no such hole.

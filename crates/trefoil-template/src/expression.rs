@@ -31,6 +31,19 @@ impl Comparison {
     pub fn is_ordering(self) -> bool {
         matches!(self, Self::Less | Self::LessEqual | Self::Greater | Self::GreaterEqual)
     }
+    /// As every language writes it.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterEqual => ">=",
+            Self::In => "in",
+            Self::NotIn => "not in",
+        }
+    }
     /// The same comparison with its two sides changed over; none: it has no such counterpart.
     pub fn turned(self) -> Option<Self> {
         match self {
@@ -102,12 +115,24 @@ pub enum Function {
     Number,
 }
 
+/// Where a literal is written: its index in [`crate::Condition::written`] or [`crate::Template::written`]. No part of what an
+/// expression says, so all are equal.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Written(pub Option<u32>);
+
+impl PartialEq for Written {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// An expression. Its JSON is part of stored requests: a variant keeps its name there for ever.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expression {
-    /// A value.
-    Literal(#[serde(with = "crate::value::wire")] Value),
+    /// A value, and where it is written.
+    #[serde(with = "literal")]
+    Literal(Value, Written),
     /// The reference of this index in [`crate::Condition::references`].
     Reference(u32),
     /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
@@ -136,13 +161,18 @@ pub enum Expression {
 }
 
 impl Expression {
+    /// A literal that no text has.
+    pub fn value(value: impl Into<Value>) -> Self {
+        Self::Literal(value.into(), Written(None))
+    }
+
     /// Replaces every hole in every literal; see [`Value::fill`].
     pub(crate) fn fill<T: Into<Option<String>>, E>(
         &self,
         fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
     ) -> Result<Expression, E> {
         self.rebuilt(&mut |leaf| match leaf {
-            Self::Literal(value) => Ok(Self::Literal(value.fill(fill)?)),
+            Self::Literal(value, at) => Ok(Self::Literal(value.fill(fill)?, *at)),
             other => Ok(other.clone()),
         })
     }
@@ -154,7 +184,7 @@ impl Expression {
     ) -> Result<Expression, E> {
         let mut all = |list: &[Expression]| list.iter().map(|e| e.rebuilt(leaf)).collect::<Result<Vec<_>, E>>();
         Ok(match self {
-            Self::Literal(_) | Self::Reference(_) | Self::Local(_) => leaf(self)?,
+            Self::Literal(..) | Self::Reference(_) | Self::Local(_) => leaf(self)?,
             Self::List(items) => Self::List(all(items)?),
             Self::And(items) => Self::And(all(items)?),
             Self::Or(items) => Self::Or(all(items)?),
@@ -166,5 +196,20 @@ impl Expression {
             Self::Arithmetic(op, a, b) => Self::Arithmetic(*op, Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
             Self::Index(a, b) => Self::Index(Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
         })
+    }
+}
+
+/// A literal is stored as its value alone.
+mod literal {
+    use serde::{Deserializer, Serializer};
+
+    use super::Written;
+    use crate::value::{Value, wire};
+
+    pub fn serialize<S: Serializer>(value: &Value, _: &Written, serializer: S) -> Result<S::Ok, S::Error> {
+        wire::serialize(value, serializer)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(Value, Written), D::Error> {
+        Ok((wire::deserialize(deserializer)?, Written::default()))
     }
 }

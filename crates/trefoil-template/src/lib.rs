@@ -76,7 +76,7 @@ pub mod value;
 
 pub use condition::Condition;
 pub use error::{Broken, EvalError, Question, RULES, SyntaxError};
-pub use expression::{Arithmetic, Comparison, Expression, Function};
+pub use expression::{Arithmetic, Comparison, Expression, Function, Written};
 pub use handlebars::is_helper;
 pub use policy::{ConditionGrammar, Policy, Words};
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};

@@ -80,11 +80,21 @@ pub struct Words {
     pub or: &'static str,
     /// How text becomes a number in a condition; none: it need not.
     pub number: Option<&'static str>,
+    /// A comparison, as an example.
+    pub example: &'static str,
+    /// `path in (a, b)` asks whether a value is one of several.
+    pub one_of: bool,
+    /// How a condition reads a value. `PATH` stands for its path.
+    reads: &'static str,
     /// How a text provides for a value that may be missing. `PATH` stands for its path.
     missing: &'static str,
 }
 
 impl Words {
+    /// How a condition reads a value, given its path.
+    pub fn reads(&self, path: &str) -> String {
+        self.reads.replace("PATH", path)
+    }
     /// How a text provides for a value that may be missing, given its path.
     pub fn missing(&self, path: &str) -> String {
         self.missing.replace("PATH", path)
@@ -122,7 +132,15 @@ impl Policy {
         escapes: false,
         conditions: ConditionGrammar::Braced,
         names: StateNames::Root,
-        words: &Words { and: "&&", or: "||", number: None, missing: "guard it with `{{#if PATH}}`" },
+        words: &Words {
+            and: "&&",
+            or: "||",
+            number: None,
+            example: "{{path}} == value",
+            one_of: false,
+            reads: "{{PATH}}",
+            missing: "guard it with `{{#if PATH}}`",
+        },
     };
     /// AEGIS.
     pub const AEGIS: Policy = Policy {
@@ -137,6 +155,9 @@ impl Policy {
             and: "&&",
             or: "||",
             number: None,
+            example: "path == \"value\"",
+            one_of: false,
+            reads: "PATH",
             missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
         },
     };
@@ -153,6 +174,9 @@ impl Policy {
             and: "and",
             or: "or",
             number: Some("float(...)"),
+            example: "working.path == \"value\"",
+            one_of: true,
+            reads: "PATH",
             missing: "give it a default: `{{ PATH | default('...') }}`",
         },
     };

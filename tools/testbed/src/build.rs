@@ -71,7 +71,15 @@ impl Build {
             spans.push(Span::new(r.span.start, r.span.end));
             Binding { source: sources.len() as u32 - 1, skip }
         });
-        Text { template, sources, origin: nowhere(), spans, locals: Vec::new(), literals: Vec::new() }
+        Text {
+            template,
+            sources,
+            origin: nowhere(),
+            spans,
+            locals: Vec::new(),
+            literals: Vec::new(),
+            written: Vec::new(),
+        }
     }
 
     pub fn cond(&mut self, text: &str) -> Cond {
@@ -89,6 +97,7 @@ impl Build {
             sources,
             origin: nowhere(),
             text: text.into(),
+            written: Vec::new(),
         }
     }
 

@@ -73,8 +73,8 @@ fn parts<'m>(
         }
         Expression::Compare(operands, comparisons) => {
             let ([a, b], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return };
-            let ((Expression::Reference(r), Expression::Literal(Value::Null))
-            | (Expression::Literal(Value::Null), Expression::Reference(r))) = (a, b)
+            let ((Expression::Reference(r), Expression::Literal(Value::Null, _))
+            | (Expression::Literal(Value::Null, _), Expression::Reference(r))) = (a, b)
             else {
                 return;
             };

@@ -2,9 +2,9 @@
 
 use trefoil_syntax::Severity;
 
-use super::never_true::{is_joined, is_written};
 use crate::rule::{Context, Group, Rule, Run};
 
+use crate::semantic::conditions::{is_joined, is_written};
 use crate::semantic::states::Taken;
 
 pub(super) const RULE: Rule = Rule {
@@ -26,7 +26,7 @@ fn run(cx: &mut Context<'_>) {
                 let constant = transition.when.as_ref().is_some_and(|w| w.condition.is_constant());
                 let (why, before) = match taken {
                     Taken::Yes => continue,
-                    // Loading has said so.
+                    // `constant-condition` tells.
                     Taken::Impossible if constant => continue,
                     Taken::Impossible => ("its condition can never hold", None),
                     Taken::NoFailure => ("this state cannot fail", None),

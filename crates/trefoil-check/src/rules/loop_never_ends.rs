@@ -30,7 +30,7 @@ fn run(cx: &mut Context<'_>) {
 fn until(cx: &mut Context<'_>, it: &Loop) {
     let Some(endless) = endless(cx.model.program, it) else { return };
     let (message, help) = match endless {
-        // Loading has said that it is a constant.
+        // `constant-condition` tells.
         Endless::Never if it.until.condition.is_constant() => return,
         Endless::Never => (
             format!("`until` can never be true, so the loop fails after {} {}", it.max, if it.max == 1 { "iteration" } else { "iterations" }),

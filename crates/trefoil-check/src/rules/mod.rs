@@ -18,6 +18,7 @@ macro_rules! rules {
 }
 
 rules! {
+    constant_condition,
     unused_output,
     unused_input,
     index_out_of_range,

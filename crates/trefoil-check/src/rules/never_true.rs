@@ -1,94 +1,67 @@
 //! Comparisons that can only go one way: values of kinds that are never equal, words that a schema does not list, numbers
 //! beyond a schema's limits.
 
-use trefoil_ir::{Cond, StepKind};
-use trefoil_syntax::{Location, Span, suggest};
+use trefoil_ir::Cond;
+use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Comparison, Expression, Value};
 
 use crate::rule::Context;
-use crate::semantic::Model;
 use crate::semantic::cases::{Truth, truth};
 use crate::semantic::compare::{Compared, Side};
+use crate::semantic::conditions::{self, Decides, is_joined};
 use trefoil_ir::types;
 
-/// Looks on where lowering does not.
+/// Looks at every comparison, and at every condition that is made of several.
 pub(super) fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let mut told: Vec<Location> = Vec::new();
     for compared in model.comparisons() {
-        let Some((holds, why, help)) = settled(compared) else { continue };
+        let Some(Settled { holds, why, help, change }) = settled(compared) else { continue };
         told.push(compared.at);
         let verdict = if holds { "is always true" } else { "can never be true" };
         let mut d = cx.finding(compared.at, format!("this comparison {verdict}: {why}"));
         d.help = help;
-        cx.report(d);
+        cx.report(change.into_iter().fold(d, |d, change| changed(d, compared, &change)));
     }
-    for cond in taken(model) {
+    for decision in conditions::all(model).into_iter().filter(|d| d.runs) {
+        let (cond, expression) = (decision.cond, decision.cond.condition.expression());
         let told = told.iter().any(|at| at.file == cond.origin.file && overlap(at.span, cond.origin.span));
-        if told || cond.condition.is_constant() {
+        // What a part reads nothing of is told as that.
+        if told || !is_joined(expression) || cond.condition.is_constant() || has_lone(expression) {
             continue;
         }
-        if let Some(text) = alone(cond.condition.expression()) {
-            let message = format!("`'{text}'` stands alone in this condition, and a text alone is always true");
-            let or = cond.condition.words().or;
-            let help = format!("write a full comparison, such as `a == 'x' {or} a == '{text}'`");
-            cx.report(cx.finding(cond.origin, message).help(help));
-        } else if truth(cond) == Truth::Always {
-            let message = "this condition is always true: in every case, one of its parts is";
-            let help = format!("to exclude several values, join the comparisons with `{}`", cond.condition.words().and);
-            cx.report(cx.finding(cond.origin, message).help(help));
-        }
-    }
-    for cond in edges(model) {
-        let apart = |at: &Location| at.file != cond.origin.file || !overlap(at.span, cond.origin.span);
-        if cond.condition.is_constant() || !told.iter().all(apart) {
-            continue;
-        }
-        let (verdict, why, help) = match truth(cond) {
-            Truth::Never => {
-                let help = format!("if either one is enough, join them with `{}`", cond.condition.words().or);
-                ("can never be true", "its parts exclude each other", help)
+        let words = cond.condition.words();
+        match truth(cond) {
+            Truth::Always => {
+                let message = "this condition is always true: in every case, one of its parts is";
+                let help = format!("to exclude several values, join the comparisons with `{}`", words.and);
+                cx.report(cx.finding(cond.origin, message).help(help));
             }
-            Truth::Always => (
-                "is always true",
-                "in every case, one of its parts is",
-                format!("to exclude several values, join the comparisons with `{}`", cond.condition.words().and),
-            ),
-            Truth::Sometimes => continue,
-        };
-        cx.report(cx.finding(cond.origin, format!("this condition {verdict}: {why}")).help(help));
+            // What never runs because of it is told at the others.
+            Truth::Never if decision.of == Decides::Edge => {
+                let message = "this condition can never be true: its parts exclude each other";
+                let help = format!("if either one is enough, join them with `{}`", words.or);
+                cx.report(cx.finding(cond.origin, message).help(help));
+            }
+            Truth::Never => {}
+            Truth::Sometimes => part(cx, cond),
+        }
     }
-    parts(cx, &told);
 }
 
-/// Parts of a condition that never hold beside an alternative, or always hold beside something else that has to. The condition
-/// as a whole can still go both ways.
-fn parts(cx: &mut Context<'_>, told: &[Location]) {
-    let model = cx.model;
-    let steps = model.reachable().iter().filter_map(|&(_, id)| model.program.step(id));
-    let own = steps.flat_map(|step| match &step.kind {
-        StepKind::Loop(each) => step.when.iter().chain(Some(&each.until)).collect::<Vec<_>>(),
-        _ => step.when.iter().collect(),
-    });
-    let mut seen: Vec<Location> = Vec::new();
-    for cond in own.chain(taken(model)).chain(edges(model)).collect::<Vec<_>>() {
-        let at = cond.origin;
-        let told = told.iter().any(|t| t.file == at.file && overlap(t.span, at.span));
-        if told || seen.contains(&at) || cond.condition.is_constant() || truth(cond) != Truth::Sometimes {
-            continue;
+/// A part of a condition that never holds beside an alternative, or always holds beside something else that has to. The
+/// condition as a whole can still go both ways.
+fn part(cx: &mut Context<'_>, cond: &Cond) {
+    let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression()) else { return };
+    let words = cond.condition.words();
+    let (message, other) = match verdict {
+        Truth::Never => {
+            let which = format!("alternative {which} of {of}");
+            (format!("{which} in this condition can never be true: its parts exclude each other"), words.or)
         }
-        seen.push(at);
-        let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression()) else { continue };
-        let words = cond.condition.words();
-        let (message, other) = match verdict {
-            Truth::Never => {
-                let which = format!("alternative {which} of {of}");
-                (format!("{which} in this condition can never be true: its parts exclude each other"), words.or)
-            }
-            _ => ("a part of this condition is always true, so it has no effect".to_owned(), words.and),
-        };
-        cx.report(cx.finding(cond.origin, message).help(format!("join its parts with `{other}`, or remove it")));
-    }
+        _ => ("a part of this condition is always true, so it has no effect".to_owned(), words.and),
+    };
+    cx.report(cx.finding(cond.origin, message).help(format!("join its parts with `{other}`, or remove it")));
 }
 
 /// The first part that is settled, counted from 1, and how many parts there are.
@@ -107,90 +80,100 @@ fn settled_part(cond: &Cond, expression: &Expression) -> Option<(Truth, usize, u
     })
 }
 
-/// The conditions of edges that are made of several parts, and run.
-fn edges<'p>(model: &Model<'p>) -> Vec<&'p Cond> {
-    let mut found = Vec::new();
-    for &(_, id) in model.reachable() {
-        if let Some(StepKind::Graph(graph)) = model.program.step(id).map(|s| &s.kind) {
-            found.extend(graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()));
+/// Whether a literal is a part of its own.
+fn has_lone(expression: &Expression) -> bool {
+    match expression {
+        Expression::And(parts) | Expression::Or(parts) => {
+            parts.iter().any(|part| conditions::lone(part).is_some() || has_lone(part))
         }
-    }
-    found.retain(|c| match c.condition.expression() {
-        // A part that is nothing but a value is told where it is read.
-        Expression::And(all) | Expression::Or(all) => {
-            !all.iter().any(|part| matches!(part, Expression::Literal(v) if v.as_str().is_some()))
-        }
-        Expression::Not(_) => true,
+        Expression::Not(inner) => has_lone(inner),
         _ => false,
-    });
-    found
-}
-
-/// The conditions of transitions that are made of several parts, as the manifest writes them.
-fn taken<'p>(model: &Model<'p>) -> Vec<&'p Cond> {
-    let machines = model.machines();
-    let states = machines.iter().flat_map(|(machine, _)| &machine.states);
-    let alive = states.filter(|s| model.reach().is_alive(s.step));
-    let conds = alive.flat_map(|s| &s.transitions).filter_map(|t| t.when.as_ref());
-    conds.filter(|c| is_joined(c.condition.expression()) && is_written(c)).collect()
-}
-
-/// Whether a condition is made of several parts.
-pub(super) fn is_joined(expression: &Expression) -> bool {
-    matches!(expression, Expression::And(_) | Expression::Or(_) | Expression::Not(_))
-}
-
-/// Whether a condition stands in the manifest as it is, not as a word that lowering knows.
-pub(super) fn is_written(cond: &Cond) -> bool {
-    cond.condition.references().iter().any(|r| !r.span.is_empty())
-}
-
-/// A text that is a part of its own, and so nothing but true.
-fn alone(expression: &Expression) -> Option<&str> {
-    let (Expression::And(parts) | Expression::Or(parts)) = expression else { return None };
-    parts.iter().find_map(|part| match part {
-        Expression::Literal(value) => value.as_str().filter(|text| !text.is_empty()),
-        other => alone(other),
-    })
+    }
 }
 
 fn overlap(a: Span, b: Span) -> bool {
     a.start < b.end && b.start < a.end
 }
 
+/// A comparison that only goes one way.
+struct Settled {
+    /// Which.
+    holds: bool,
+    why: String,
+    help: Option<String>,
+    change: Option<Change>,
+}
+
+/// What to do with the literal.
+enum Change {
+    /// Take its quotes away.
+    Bare,
+    /// Put it in quotes.
+    Quoted,
+    /// Another word, if the mistake is here and not where the words are declared.
+    Word(String),
+}
+
+impl Settled {
+    fn new(holds: bool, why: String) -> Self {
+        Self { holds, why, help: None, change: None }
+    }
+    fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+    fn change(self, change: Change) -> Self {
+        Self { change: Some(change), ..self }
+    }
+}
+
+/// The finding with the change of the literal.
+fn changed(d: Diagnostic, compared: &Compared, change: &Change) -> Diagnostic {
+    let Some((spelling, quote)) = compared.other.spelling.and_then(|s| Some((s, s.quote?))) else { return d };
+    let (at, written) = (Location::new(compared.at.file, spelling.at), &compared.other.words);
+    match change {
+        Change::Bare if spelling.quoted => d.fix(format!("write `{written}`"), at, written.as_str()),
+        Change::Quoted if !spelling.quoted => {
+            // It would be silent then, and still never true: the name may be the wrong one.
+            let text = format!("{quote}{written}{quote}");
+            d.suggestion(format!("write `{text}`"), at, text)
+        }
+        Change::Word(word) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
+            let quotes = spelling.quoted || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+            let text = if quotes { format!("{quote}{word}{quote}") } else { word.clone() };
+            d.suggestion(format!("write `{word}`"), at, text)
+        }
+        _ => d,
+    }
+}
+
 /// Whether it holds whatever the run brings, why, and what to write instead.
-fn settled(compared: &Compared) -> Option<(bool, String, Option<String>)> {
+fn settled(compared: &Compared) -> Option<Settled> {
     if compared.same {
         let always = match compared.comparison {
             Comparison::Equal => true,
             Comparison::NotEqual | Comparison::Less | Comparison::Greater => false,
             _ => return None,
         };
-        return Some((always, format!("`{}` is compared with itself", compared.value.words), None));
+        return Some(Settled::new(always, format!("`{}` is compared with itself", compared.value.words)));
     }
     match compared.comparison {
-        Comparison::Equal | Comparison::NotEqual => {
-            let (why, help) = unequal(compared)?;
-            Some((compared.comparison == Comparison::NotEqual, why, help))
-        }
+        Comparison::Equal | Comparison::NotEqual => unequal(compared),
         Comparison::In | Comparison::NotIn => None,
         _ => ordered(compared),
     }
 }
 
-fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
+fn unequal(compared: &Compared) -> Option<Settled> {
     let Compared { value, other, .. } = compared;
+    let never = |why| Settled::new(compared.comparison == Comparison::NotEqual, why);
     if other.literal == Some(Value::Null) {
         // Elsewhere what is not there is null.
         if !compared.strict || compared.comparison != Comparison::Equal {
             return None;
         }
         let kinds = types::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
-        let why = format!("`{}` is {}, never null", value.words, types::spoken_kinds(&kinds));
-        return Some((
-            why,
-            Some("to test for empty text, compare with `\"\"`".to_owned()).filter(|_| kinds == ["string"]),
-        ));
+        let d = never(format!("`{}` is {}, never null", value.words, types::spoken_kinds(&kinds)));
+        return Some(if kinds == ["string"] { d.help("to test for empty text, compare with `\"\"`") } else { d });
     }
     let [kinds, others] = [value, other].map(|s| types::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
     let (kinds, others) = (kinds?, others?);
@@ -205,32 +188,31 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
             written(other),
             types::spoken_kinds(&others)
         );
-        let help = match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
-            (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => Some(format!("write `{text}` without quotes")),
-            (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => {
-                Some(format!("write `{text}` without quotes"))
-            }
+        let bare = |text: &str| never(why.clone()).help(format!("write `{text}` without quotes")).change(Change::Bare);
+        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
+            (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => bare(text),
+            (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => bare(text),
             (Some((literal, None)), ["string"]) => {
-                Some(format!("write `'{}'` in quotes to compare text", literal.to_text()))
+                let help = format!("write `'{}'` in quotes to compare text", literal.to_text());
+                never(why).help(help).change(Change::Quoted)
             }
-            _ => None,
-        };
-        return Some((why, help));
+            _ => never(why),
+        });
     }
     if let (["number"], Some(number)) = (kinds.as_slice(), other.literal.as_ref().and_then(Value::as_f64)) {
         let (low, high) = (bound(&value.schema, "minimum"), bound(&value.schema, "maximum"));
         if low.is_some_and(|low| number < low) || high.is_some_and(|high| number > high) {
-            return Some((format!("`{}` is {}", value.words, range(low, high)?), None));
+            return Some(never(format!("`{}` is {}", value.words, range(low, high)?)));
         }
         if number.fract() != 0.0 && types::is_integer(&value.schema) {
-            return Some((format!("`{}` is a whole number", value.words), None));
+            return Some(never(format!("`{}` is a whole number", value.words)));
         }
     }
     if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), other.literal.as_ref().and_then(Value::as_str))
         && text.chars().count() > 1
     {
-        let help = "compare the whole text, or test for a part with `\"...\" in`".to_owned();
-        return Some((format!("`{}` is one character of a text", value.words), Some(help)));
+        let help = "compare the whole text, or test for a part with `\"...\" in`";
+        return Some(never(format!("`{}` is one character of a text", value.words)).help(help));
     }
     let (choices, others) = (types::choices(&value.schema)?, types::choices(&other.schema)?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
@@ -238,22 +220,24 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
     }
     let words: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(Value::to_text).collect();
     let all = words.iter().take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
-    let help = other.literal.as_ref().and_then(|l| {
-        let near = suggest::nearest(l.as_str()?, words.iter().map(|w| &**w))?;
-        Some(format!("did you mean `{near}`?"))
-    });
     let is = if words.len() == 1 { "is" } else { "is one of" };
-    Some((format!("`{}` {is} {all}", value.words), help))
+    let d = never(format!("`{}` {is} {all}", value.words));
+    let near =
+        other.literal.as_ref().and_then(Value::as_str).and_then(|l| suggest::nearest(l, words.iter().map(|w| &**w)));
+    Some(match near {
+        Some(near) => d.help(format!("did you mean `{near}`?")).change(Change::Word(near.to_owned())),
+        None => d,
+    })
 }
 
 /// An order that one side rules out, or that a schema's limits settle.
-fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
+fn ordered(compared: &Compared) -> Option<Settled> {
     let Compared { value, other, .. } = compared;
     let kinds = types::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
     let orderless: &[&str] = if compared.strict { &["object"] } else { &["boolean", "object", "array"] };
     if kinds.iter().all(|k| orderless.contains(k)) {
         let why = format!("`{}` is {}, which cannot be ordered", value.words, types::spoken_kinds(&kinds));
-        return Some((false, why, None));
+        return Some(Settled::new(false, why));
     }
     let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
     let low = bound(&value.schema, "minimum");
@@ -276,7 +260,7 @@ fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
     if !never && !always {
         return None;
     }
-    Some((always, format!("`{}` is {}", value.words, range(low, high)?), None))
+    Some(Settled::new(always, format!("`{}` is {}", value.words, range(low, high)?)))
 }
 
 fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {

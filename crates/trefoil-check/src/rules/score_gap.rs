@@ -109,7 +109,7 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
 /// Whether a condition compares something with a text.
 fn asks_for_text(expression: &Expression) -> bool {
     match expression {
-        Expression::Literal(value) => value.as_str().is_some(),
+        Expression::Literal(value, _) => value.as_str().is_some(),
         Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) | Expression::List(all) => {
             all.iter().any(asks_for_text)
         }

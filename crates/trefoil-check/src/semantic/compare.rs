@@ -1,7 +1,7 @@
 //! Every comparison of a program, with the types of what is compared: of conditions and of the tests in templates.
 
 use trefoil_ir::walk::{self, Evaluated, children};
-use trefoil_ir::{FlowId, Program, Source};
+use trefoil_ir::{FlowId, Program, Source, Spelling};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::policy::ConditionGrammar;
 use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words};
@@ -37,6 +37,8 @@ pub struct Side {
     pub schema: Value,
     /// The value, where it is written out.
     pub literal: Option<Value>,
+    /// How that is written, if the manifest has it.
+    pub spelling: Option<Spelling>,
     /// It may be missing.
     pub optional: bool,
 }
@@ -48,6 +50,7 @@ struct Written<'p> {
     references: &'p [Reference],
     sources: &'p [Source],
     spans: &'p [Span],
+    written: &'p [Spelling],
     strict: bool,
     words: &'static Words,
 }
@@ -75,6 +78,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
             references: text.template.references(),
             sources: &text.sources,
             spans: &text.spans,
+            written: &text.written,
             strict: text.template.grammar() == ConditionGrammar::Python,
             words: text.template.words(),
         };
@@ -95,6 +99,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
                 references: cond.condition.references(),
                 sources: &cond.sources,
                 spans: &cond.spans,
+                written: &cond.written,
                 strict: cond.condition.grammar() == ConditionGrammar::Python,
                 words: cond.condition.words(),
             };
@@ -133,7 +138,7 @@ impl Written<'_> {
                     }
                 }
             }
-            Expression::Literal(_) | Expression::Reference(_) | Expression::Local(_) => {}
+            Expression::Literal(..) | Expression::Reference(_) | Expression::Local(_) => {}
         }
     }
 
@@ -173,12 +178,13 @@ impl Written<'_> {
     }
 
     fn side(&self, expression: &Expression, types: &Types<'_>) -> Option<Side> {
-        let side = |words: String, schema| Side { words, schema, literal: None, optional: true };
+        let side = |words: String, schema| Side { words, schema, literal: None, spelling: None, optional: true };
         Some(match expression {
-            Expression::Literal(value) => Side {
+            Expression::Literal(value, at) => Side {
                 words: value.to_text().to_string(),
                 schema: types::of_value(value),
                 literal: Some(value.clone()),
+                spelling: at.0.and_then(|at| self.written.get(at as usize).copied()),
                 optional: false,
             },
             Expression::Reference(i) => {

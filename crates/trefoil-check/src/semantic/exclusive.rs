@@ -126,7 +126,7 @@ fn compared(
 
 fn literal(operand: &Expression) -> Option<&Value> {
     match operand {
-        Expression::Literal(value) => Some(value),
+        Expression::Literal(value, _) => Some(value),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ pub mod bound;
 mod calls;
 pub mod cases;
 pub mod compare;
+pub mod conditions;
 pub mod cost;
 mod defined;
 mod exclusive;

@@ -69,6 +69,7 @@ input:
               | when: "working.score == 3"
               |        ^^^^^^^^^^^^^
               help: write `'3'` in quotes to compare text
+              suggestion: write `'3'`: 10:29 "'3'"
         "#]],
     );
 }

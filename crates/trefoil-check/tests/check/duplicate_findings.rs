@@ -153,20 +153,20 @@ output: {{ a: "{{{{s}}}}" }}
     says(
         "{{mode}} == a || {{mode}} != a",
         expect![[r#"
-        6:14 warning constant-condition: this condition is always true: `mode` is `a`, or it is not
-          | when: "{{mode}} == a || {{mode}}
-          |          ^^^^
-          help: remove one of the two
-    "#]],
+            6:11 warning never-true: this condition is always true: in every case, one of its parts is
+              | when: "{{mode}} == a || {{mode}} != a"
+              |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: to exclude several values, join the comparisons with `&&`
+        "#]],
     );
     says(
         "{{mode}} == b || {{mode}} != a || {{mode}} == a",
         expect![[r#"
-        6:31 warning constant-condition: this condition is always true: `mode` is `a`, or it is not
-          | when: "{{mode}} == b || {{mode}} != a || {{mode}}
-          |                           ^^^^
-          help: remove one of the two
-    "#]],
+            6:11 warning never-true: this condition is always true: in every case, one of its parts is
+              | when: "{{mode}} == b || {{mode}} != a || {{mode}} == a"
+              |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: to exclude several values, join the comparisons with `&&`
+        "#]],
     );
     says(
         "{{mode}} == a || {{mode}} != b",

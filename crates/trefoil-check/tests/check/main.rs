@@ -6,6 +6,7 @@
 mod aegis;
 mod catalogue;
 mod comparisons;
+mod conditions;
 mod corpus;
 mod cost;
 mod duplicate_findings;

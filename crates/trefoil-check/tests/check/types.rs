@@ -74,11 +74,12 @@ fn a_checked_answer_types_the_conditions_of_its_state() {
         "SORT.output.kind == 'bog'",
         "x",
         expect![[r#"
-        13:24 warning never-true: this comparison can never be true: `SORT.output.kind` is one of `bug`, `feature`
-          | expression: "SORT.output.kind == 'bog'"
-          |              ^^^^^^^^^^^^^^^^
-          help: did you mean `bug`?
-    "#]],
+            13:24 warning never-true: this comparison can never be true: `SORT.output.kind` is one of `bug`, `feature`
+              | expression: "SORT.output.kind == 'bog'"
+              |              ^^^^^^^^^^^^^^^^
+              help: did you mean `bug`?
+              suggestion: write `bug`: 13:44 "'bug'"
+        "#]],
     );
     sorted("never-true", "SORT.output.size > 9", "x", expect![""]);
     sorted(
@@ -400,11 +401,12 @@ fn a_command_has_a_status_a_code_and_texts() {
         "SORT.status == 'succes'",
         "x",
         expect![[r#"
-        12:24 warning never-true: this comparison can never be true: `SORT.status` is one of `failed`, `success`
-          | expression: "SORT.status == 'succes'"
-          |              ^^^^^^^^^^^
-          help: did you mean `success`?
-    "#]],
+            12:24 warning never-true: this comparison can never be true: `SORT.status` is one of `failed`, `success`
+              | expression: "SORT.status == 'succes'"
+              |              ^^^^^^^^^^^
+              help: did you mean `success`?
+              suggestion: write `success`: 12:39 "'success'"
+        "#]],
     );
     found(
         "property-of-text",

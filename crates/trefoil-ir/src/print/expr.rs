@@ -63,7 +63,7 @@ impl Printer<'_> {
     }
     /// A template: as written, then what each reference reads; in the canonical form as it is parsed.
     pub(super) fn text(&self, text: &Text) -> String {
-        let Text { template, sources, origin, spans: _, locals: _, literals: _ } = text;
+        let Text { template, sources, origin, spans: _, locals: _, literals: _, written: _ } = text;
         if self.files.is_none() {
             return format!("{}{}", template.canonical(), self.sources(sources));
         }
@@ -75,7 +75,7 @@ impl Printer<'_> {
     }
     /// A condition: as written, since errors name it, then what each reference reads; in the canonical form as it is parsed too.
     pub(super) fn cond(&self, cond: &Cond) -> String {
-        let Cond { condition, sources, origin: _, text, spans: _ } = cond;
+        let Cond { condition, sources, origin: _, text, spans: _, written: _ } = cond;
         if self.files.is_none() {
             return format!("{} {}{}", ticked(text), condition.canonical(), self.sources(sources));
         }

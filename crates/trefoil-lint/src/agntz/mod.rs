@@ -3,10 +3,10 @@
 
 pub mod agents;
 pub mod braces;
-pub mod compare;
 pub mod copied;
 pub mod inputs;
 pub mod keys;
+pub mod literals;
 pub mod masked;
 pub mod prefixes;
 pub mod type_names;
@@ -56,9 +56,9 @@ fn texts(reader: &Reader<'_>, bound: &BoundAgent<'_>) {
     for text in &bound.texts.all {
         let mut found = Vec::new();
         text::find(&text.bound, &mut found);
+        literals::check(text, &mut found);
         found.into_iter().for_each(|d| reader.report(d));
         unresolved::check(reader, &text.here, &text.bound.uses, &mut said);
-        compare::check(reader, text);
     }
 }
 

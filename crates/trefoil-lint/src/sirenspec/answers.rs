@@ -6,16 +6,17 @@ use trefoil_ir::{Cond, OnTimeout, SlotId, Source};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
-use trefoil_template::{Comparison, Expression, Function, Value};
+use trefoil_template::{Comparison, Expression, Function, Value, Written};
 
 use super::subject::Subject;
-use trefoil_front::mend;
+use trefoil_front::bound::BoundText;
 use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 
 /// A word that an edge compares an answer with.
 struct Asked<'m> {
     word: Arc<str>,
+    at: Location,
     when: &'m Text,
 }
 
@@ -31,8 +32,8 @@ pub fn check(subject: &Subject<'_, '_>) {
         let when = subject.manifest.edges.get(link.edge).and_then(|edge| edge.when);
         let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
         let read = bound.filter(|bound| bound.text.as_condition().is_some());
-        let (Some(cond), Some(when)) = (read.and_then(|bound| bound.text.cond()), when) else { continue };
-        let mut look = Look { subject, nodes: &nodes, cond: &cond, when, words: &mut words };
+        let Some((text, cond)) = read.and_then(|bound| Some((&bound.text, bound.text.cond()?))) else { continue };
+        let mut look = Look { subject, nodes: &nodes, cond: &cond, text, words: &mut words };
         look.truth(cond.condition.expression());
     }
     words.iter().for_each(|(node, asked)| unknown(subject, *node, asked));
@@ -42,7 +43,7 @@ struct Look<'l, 's, 'd> {
     subject: &'l Subject<'s, 'd>,
     nodes: &'l HashMap<SlotId, usize>,
     cond: &'l Cond,
-    when: &'s Text,
+    text: &'s BoundText,
     words: &'l mut Vec<(usize, Vec<Asked<'s>>)>,
 }
 
@@ -65,11 +66,11 @@ impl Look<'_, '_, '_> {
                 };
                 let Some(node) = self.answer(*r) else { return };
                 match (comparison, other) {
-                    (Comparison::Equal, Expression::Literal(Value::Str(word))) => self.word(node, word),
+                    (Comparison::Equal, Expression::Literal(Value::Str(word), at)) => self.word(node, word, *at),
                     (Comparison::In, Expression::List(items)) => {
                         for item in items {
-                            if let Expression::Literal(Value::Str(word)) = item {
-                                self.word(node, word);
+                            if let Expression::Literal(Value::Str(word), at) = item {
+                                self.word(node, word, *at);
                             }
                         }
                     }
@@ -80,8 +81,9 @@ impl Look<'_, '_, '_> {
         }
     }
 
-    fn word(&mut self, node: usize, word: &Arc<str>) {
-        let asked = Asked { word: word.clone(), when: self.when };
+    fn word(&mut self, node: usize, word: &Arc<str>, at: Written) {
+        let at = self.text.written(at).map_or(self.text.at, |(at, _)| at);
+        let asked = Asked { word: word.clone(), at, when: &self.text.source };
         match self.words.iter_mut().find(|(n, _)| *n == node) {
             Some((_, all)) => all.push(asked),
             None => self.words.push((node, vec![asked])),
@@ -168,9 +170,7 @@ fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
             "`{}` starts or ends with a space, so it equals only text with the same space",
             one.word.escape_debug()
         );
-        let at = mend::literal(one.when, subject.reader.file, &one.word)
-            .map_or(subject.reader.at(one.when.span), |(at, _)| at);
-        let d = Diagnostic::warning("unknown-value", at, message);
+        let d = Diagnostic::warning("unknown-value", one.at, message);
         subject.reader.report(d.help(format!("write `\"{}\"`", one.word.trim())));
     }
     let Some(NodeKind::Agent(agent)) = subject.manifest.nodes.get(node).map(|n| &n.kind) else { return };
@@ -186,10 +186,8 @@ fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     }
     let words = prompt.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(|w| !w.is_empty());
     let Some(near) = suggest::near(&one.word.to_lowercase(), words).filter(|near| near.sure) else { return };
-    let at =
-        mend::literal(one.when, subject.reader.file, &one.word).map_or(subject.reader.at(one.when.span), |(at, _)| at);
     let message =
         format!("the prompt of `{}` does not mention `{}`, although it mentions the others", agent.id.value, one.word);
-    let d = Diagnostic::warning("unknown-value", at, message).label(subject.reader.at(system.span), "the prompt");
+    let d = Diagnostic::warning("unknown-value", one.at, message).label(subject.reader.at(system.span), "the prompt");
     subject.reader.report(d.help(format!("did you mean `{}`?", near.name)));
 }

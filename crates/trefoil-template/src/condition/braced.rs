@@ -62,7 +62,7 @@ pub(super) fn parse(b: &mut TemplateBuilder<'_>) -> Option<Expression> {
                 if comparison.take().is_some() || left.is_none() {
                     missing(b, &span, before.as_ref(), if joint.is_some() { "before" } else { "at the end" });
                 }
-                all.push(left.take().unwrap_or(Expression::Literal(Value::Null)));
+                all.push(left.take().unwrap_or(Expression::value(Value::Null)));
                 compared = false;
                 if !matches!(joint, Some(Token::And)) {
                     alternatives.push(one_or(std::mem::take(&mut all), Expression::And));
@@ -81,7 +81,7 @@ fn one_or(mut list: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) ->
             list.push(last);
             many(list)
         }
-        None => Expression::Literal(Value::Null),
+        None => Expression::value(Value::Null),
     }
 }
 
@@ -237,12 +237,12 @@ fn tokens(b: &mut TemplateBuilder<'_>) -> Vec<(Token, Range<usize>)> {
             match end_of_quoted(b.source.as_bytes(), at, false) {
                 Some(end) => {
                     at = end + 1;
-                    Some(Token::Operand(Expression::Literal(b.slice(start + 1..end).into())))
+                    Some(Token::Operand(b.written(b.slice(start + 1..end), start..at)))
                 }
                 None => {
                     at = b.source.len();
                     BadLiteral::Unclosed.report(&mut b.mistakes, SYNTAX, start..at, true);
-                    Some(Token::Operand(Expression::Literal(Value::Null)))
+                    Some(Token::Operand(Expression::value(Value::Null)))
                 }
             }
         } else {
@@ -265,14 +265,14 @@ fn follows_word(b: &TemplateBuilder<'_>, at: usize) -> bool {
 fn bare(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Token> {
     let text = b.slice(span.clone());
     match literal::read(text) {
-        Ok(value) => Some(Token::Operand(Expression::Literal(value))),
+        Ok(value) => Some(Token::Operand(b.written(value, span))),
         Err(bad) => {
             bad.report(&mut b.mistakes, OPERATOR, span, true);
             match text.split_whitespace().next() {
                 Some("and") => Some(Token::And),
                 Some("or") => Some(Token::Or),
                 Some("not") => None,
-                _ => Some(Token::Operand(Expression::Literal(text.into()))),
+                _ => Some(Token::Operand(Expression::value(text))),
             }
         }
     }
@@ -281,7 +281,7 @@ fn bare(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Token> {
 /// `{{path}}` at `open`; where it ends.
 fn placeholder(b: &mut TemplateBuilder<'_>, open: usize) -> (usize, Expression) {
     const CODE: &str = "condition-bad-path";
-    let nothing = Expression::Literal(Value::Null);
+    let nothing = Expression::value(Value::Null);
     let close = match find_close(b.source, open + 2, false) {
         Close::At(close) => close,
         Close::Nested(next) => {

@@ -7,6 +7,7 @@ mod python;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Broken, EvalError, Question, SyntaxError};
@@ -24,6 +25,7 @@ use crate::value::Value;
 pub struct Condition {
     expression: Arc<Expression>,
     references: Vec<Reference>,
+    written: Arc<[Range<u32>]>,
     policy: Policy,
 }
 
@@ -54,15 +56,15 @@ impl Condition {
             ConditionGrammar::Handlebars => handlebars::parse(&mut builder),
             ConditionGrammar::Python => python::parse(&mut builder),
         };
-        let references = builder.finish_condition()?;
+        let (references, written) = builder.finish_condition()?;
         // A parser that returns nothing has reported why, so this is never empty-handed.
-        let expression = Arc::new(expression.unwrap_or(Expression::Literal(false.into())));
-        Ok(Condition { expression, references, policy: *policy })
+        let expression = Arc::new(expression.unwrap_or(Expression::value(false)));
+        Ok(Condition { expression, references, written: written.into(), policy: *policy })
     }
 
     /// A condition made by lowering (for example AEGIS `score_above`), with already bound references.
     pub fn from_parts(expression: Expression, references: Vec<Reference>, policy: Policy) -> Condition {
-        Condition { expression: Arc::new(expression), references, policy }
+        Condition { expression: Arc::new(expression), references, written: Arc::default(), policy }
     }
 
     /// What stands for a condition with mistakes in a program that is looked at and never run: it reads what could be read
@@ -77,7 +79,7 @@ impl Condition {
     /// A part of this one by itself: the same references, bound as they are here.
     #[must_use]
     pub fn with(&self, expression: Expression) -> Condition {
-        Condition { expression: Arc::new(expression), references: self.references.clone(), policy: self.policy }
+        Condition { expression: Arc::new(expression), ..self.clone() }
     }
 
     /// The tree.
@@ -88,6 +90,11 @@ impl Condition {
     /// The references to the root, in the order of the text.
     pub fn references(&self) -> &[Reference] {
         &self.references
+    }
+
+    /// The bytes of the literals in its text, with their quotes. What lowering makes has none.
+    pub fn written(&self) -> &[Range<u32>] {
+        &self.written
     }
 
     /// The rules of its language.

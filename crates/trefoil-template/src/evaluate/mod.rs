@@ -84,7 +84,7 @@ impl<'a> Evaluator<'a> {
 
     pub fn reduce(&self, expression: &Expression) -> Outcome<'a> {
         match expression {
-            Expression::Literal(value) => Ok(owned(value.clone())),
+            Expression::Literal(value, _) => Ok(owned(value.clone())),
             Expression::Reference(i) => Ok(match self.references.get(*i as usize) {
                 Some(reference) => self.got(look_up(self.scope, reference, self.policy)),
                 None => self.nothing(),
@@ -282,10 +282,10 @@ impl<'a> Evaluator<'a> {
             Reduced::Known(value) if value.is_null() || value.as_str() == Some("") => self.reduce(second),
             Reduced::Open(open) => {
                 let second = self.reduce(second)?;
-                if let (Expression::Literal(Value::Masked(masked)), Reduced::Known(text)) = (&open, &second)
+                if let (Expression::Literal(Value::Masked(masked), _), Reduced::Known(text)) = (&open, &second)
                     && let Some(masked) = with_default(masked, &text.to_text(), false)
                 {
-                    return Ok(Reduced::Open(Expression::Literal(masked.into_value())));
+                    return Ok(Reduced::Open(Expression::value(masked.into_value())));
                 }
                 Ok(Reduced::Open(Expression::Call(Function::Default, vec![open, close(second)])))
             }
@@ -295,7 +295,7 @@ impl<'a> Evaluator<'a> {
 
     fn got(&self, got: Got<'a>) -> Reduced<'a> {
         match got {
-            Got::Borrowed(Value::Masked(masked)) => Reduced::Open(Expression::Literal(Value::Masked(masked.clone()))),
+            Got::Borrowed(Value::Masked(masked)) => Reduced::Open(Expression::value(Value::Masked(masked.clone()))),
             Got::Borrowed(value) => Reduced::Known(Cow::Borrowed(value)),
             Got::Owned(value) => owned(value),
             Got::Missing(_) => self.nothing(),
@@ -311,7 +311,7 @@ impl<'a> Evaluator<'a> {
 /// A value, open if it is masked text.
 pub(crate) fn owned<'a>(value: Value) -> Reduced<'a> {
     match value {
-        Value::Masked(_) => Reduced::Open(Expression::Literal(value)),
+        Value::Masked(_) => Reduced::Open(Expression::value(value)),
         value => Reduced::Known(Cow::Owned(value)),
     }
 }
@@ -344,8 +344,8 @@ fn known(reduced: Reduced<'_>) -> Cow<'_, Value> {
 
 fn close(reduced: Reduced<'_>) -> Expression {
     match reduced {
-        Reduced::Known(value) => Expression::Literal(value.into_owned()),
-        Reduced::Missing => Expression::Literal(Value::Null),
+        Reduced::Known(value) => Expression::value(value.into_owned()),
+        Reduced::Missing => Expression::value(Value::Null),
         Reduced::Open(open) => open,
         Reduced::Failed => failing(),
     }
@@ -364,7 +364,7 @@ fn hides(comparison: Comparison, a: &Value, b: &Value) -> bool {
 
 /// An expression that has no value under Python's rules.
 fn failing() -> Expression {
-    Expression::Member(Box::new(Expression::Literal(Value::Null)), "missing".into())
+    Expression::Member(Box::new(Expression::value(Value::Null)), "missing".into())
 }
 
 fn as_value<'r>(reduced: &'r Reduced<'_>) -> Option<&'r Value> {

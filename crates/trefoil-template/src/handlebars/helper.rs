@@ -61,9 +61,7 @@ impl Helper {
             // Printed, these give `true` or `false`, not the operand that decided.
             (Self::And, 2..) => Ok(Expression::Call(Function::Bool, vec![Expression::And(arguments)])),
             (Self::Or, 2..) => Ok(Expression::Call(Function::Bool, vec![Expression::Or(arguments)])),
-            (Self::Not, 1) => {
-                Ok(arguments.pop().map_or(Expression::Literal(true.into()), |e| Expression::Not(Box::new(e))))
-            }
+            (Self::Not, 1) => Ok(arguments.pop().map_or(Expression::value(true), |e| Expression::Not(Box::new(e)))),
             (Self::One(_) | Self::Not, _) => Err("one argument"),
             (Self::Two(_) | Self::Compare(_), _) => Err("two arguments"),
             (Self::And | Self::Or, _) => Err("two or more arguments"),

@@ -125,9 +125,9 @@ impl<'t> Cursor<'_, 't> {
                 self.unexpected("", None);
                 None
             }
-            Some(c) if c.is_ascii_digit() || c == '-' => match self.number() {
-                Some(number) => Some(Expression::Literal(number.into())),
-                None => self.path(),
+            Some(c) if c.is_ascii_digit() || c == '-' => match (self.at, self.number()) {
+                (start, Some(number)) => Some(self.b.written(number, start..self.at)),
+                (_, None) => self.path(),
             },
             _ => self.path(),
         }
@@ -153,11 +153,12 @@ impl<'t> Cursor<'_, 't> {
             return None;
         };
         let text = self.b.slice(self.at + 1..end);
+        let place = self.at..end + 1;
         self.at = end + 1;
         let escaped = ['\\', quote].iter().collect::<String>();
         let value =
             if text.contains(&escaped) { Value::from(text.replace(&escaped, &quote.to_string())) } else { text.into() };
-        Some(Expression::Literal(value))
+        Some(self.b.written(value, place))
     }
 
     /// `(helper argument ...)`.

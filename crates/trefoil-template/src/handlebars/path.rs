@@ -169,10 +169,11 @@ impl Cursor<'_, '_> {
         let frames = self.b.frames();
         if let (false, Some(first)) = (prefix.scoped, segments.first()) {
             if let [word] = segments.as_slice() {
+                let at = span.clone();
                 match &*word.name {
-                    "true" => return Some(Expression::Literal(true.into())),
-                    "false" => return Some(Expression::Literal(false.into())),
-                    "null" | "undefined" => return Some(Expression::Literal(Value::Null)),
+                    "true" => return Some(self.b.written(true, at)),
+                    "false" => return Some(self.b.written(false, at)),
+                    "null" | "undefined" => return Some(self.b.written(Value::Null, at)),
                     _ => {}
                 }
             }
@@ -223,5 +224,5 @@ impl Cursor<'_, '_> {
 }
 
 fn nothing() -> Expression {
-    Expression::Literal(Value::Null)
+    Expression::value(Value::Null)
 }

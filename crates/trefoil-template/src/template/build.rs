@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Broken, Mistakes};
-use crate::expression::Expression;
+use crate::expression::{Expression, Written};
 use crate::limits;
 use crate::policy::{Blocks, Policy};
 use crate::scope::{Binding, Reference, Segment};
 use crate::template::Template;
 use crate::template::frame::{Local, Origin, Start};
 use crate::template::program::{Op, Operand, Program};
+use crate::value::Value;
 
 /// A program under construction.
 pub(crate) struct TemplateBuilder<'t> {
@@ -31,6 +32,8 @@ pub(crate) struct TemplateBuilder<'t> {
     locals: Vec<Local>,
     strays: Vec<Range<u32>>,
     expressions: Vec<Expression>,
+    /// See [`Program::written`].
+    written: Vec<Range<u32>>,
     /// See [`Program::pieces`].
     pieces: Vec<(u32, Range<u32>)>,
     blocks: Vec<Block<'t>>,
@@ -99,6 +102,7 @@ impl<'t> TemplateBuilder<'t> {
             locals: Vec::new(),
             strays: Vec::new(),
             expressions: Vec::new(),
+            written: Vec::new(),
             pieces: Vec::new(),
             blocks: Vec::new(),
             frames: Vec::new(),
@@ -131,6 +135,12 @@ impl<'t> TemplateBuilder<'t> {
         }
         self.literals.push((start, from));
         self.ops.push(Op::Text { start, end });
+    }
+
+    /// A literal of an expression, at its bytes with the quotes.
+    pub fn written(&mut self, value: impl Into<Value>, at: Range<usize>) -> Expression {
+        self.written.push(at.start as u32..at.end as u32);
+        Expression::Literal(value.into(), Written(Some(self.written.len() as u32 - 1)))
     }
 
     /// A placeholder.
@@ -417,8 +427,8 @@ impl<'t> TemplateBuilder<'t> {
     }
 
     /// The references of a condition, if there was no mistake.
-    pub fn finish_condition(self) -> Result<Vec<Reference>, Broken> {
-        if self.mistakes.is_empty() { Ok(self.references) } else { Err(self.broken()) }
+    pub fn finish_condition(self) -> Result<(Vec<Reference>, Vec<Range<u32>>), Broken> {
+        if self.mistakes.is_empty() { Ok((self.references, self.written)) } else { Err(self.broken()) }
     }
 
     /// What is known of a text with mistakes.
@@ -447,6 +457,7 @@ impl<'t> TemplateBuilder<'t> {
             ops: self.ops,
             pieces: self.pieces,
             expressions: self.expressions,
+            written: self.written,
             locals: self.locals,
             strays: self.strays,
         };

@@ -472,7 +472,7 @@ fn head<'t>(b: &mut TemplateBuilder<'t>, tag: &Tag, name: &str) -> Option<Head<'
         }
         if let Some(named) = c.named()? {
             match (conditional, named.name, named.value) {
-                (true, "includeZero", Expression::Literal(Value::Bool(include))) => zero = include,
+                (true, "includeZero", Expression::Literal(Value::Bool(include), _)) => zero = include,
                 (_, option, _) => {
                     let message = format!("invalid option `{option}` for `{name}`");
                     c.b.mistakes

@@ -105,8 +105,9 @@ impl Template {
         let print = |i| Op::Print { operand: program::Operand::Reference(i), json: false };
         let ops: Vec<Op> = (0..references.len() as u32).map(print).collect();
         let single = ops.len() == 1;
-        let (text, literals, pieces, expressions, locals, strays) = Default::default();
-        let program = Program { policy: *policy, single, text, literals, pieces, ops, expressions, locals, strays };
+        let (text, literals, pieces, expressions, written, locals, strays) = Default::default();
+        let program =
+            Program { policy: *policy, single, text, literals, pieces, ops, expressions, written, locals, strays };
         Template { program: Arc::new(program), references }
     }
 
@@ -134,6 +135,11 @@ impl Template {
     /// The expressions in it (tests of blocks, helper calls), in the order of the text; plain paths are not among them.
     pub fn expressions(&self) -> &[Expression] {
         &self.program.expressions
+    }
+
+    /// The bytes of the literals in its expressions, with their quotes.
+    pub fn written(&self) -> &[Range<u32>] {
+        &self.program.written
     }
 
     /// The references, by index, that an `each` goes over.

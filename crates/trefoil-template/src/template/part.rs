@@ -43,6 +43,7 @@ impl Template {
             ops,
             pieces: vec![(0, bytes.clone())],
             expressions: part.made,
+            written: whole.written.clone(),
             locals: part.locals,
             strays: whole.strays.iter().filter(|span| within(span)).cloned().collect(),
         };

@@ -412,6 +412,7 @@ fn condition(b: &mut TemplateBuilder<'_>, tag: Range<usize>, test: Range<usize>)
         return Some((Expression::Reference(reference), true));
     };
     let right = trimmed(b.source, rest.start + 2..rest.end);
+    let place = right.clone();
     let value = match literal::read(b.slice(right.clone())) {
         Ok(value) => value,
         Err(bad) => {
@@ -427,7 +428,7 @@ fn condition(b: &mut TemplateBuilder<'_>, tag: Range<usize>, test: Range<usize>)
     };
     let reference = b.reference(path, path_span, None);
     let defined = (comparison == Comparison::Equal) == !matches!(value, Value::Null);
-    let operands = vec![Expression::Reference(reference), Expression::Literal(value)];
+    let operands = vec![Expression::Reference(reference), b.written(value, place)];
     Some((Expression::Compare(operands, vec![comparison]), defined))
 }
 

@@ -60,6 +60,8 @@ pub(crate) struct Program {
     /// Every placeholder and every block that is in no other: its operation, and its bytes in the source with all tags.
     pub pieces: Vec<(u32, std::ops::Range<u32>)>,
     pub expressions: Vec<Expression>,
+    /// The bytes of the literals in the expressions, with their quotes.
+    pub written: Vec<std::ops::Range<u32>>,
     pub locals: Vec<Local>,
     /// Paths of what only a block would give, where none is around them.
     pub strays: Vec<std::ops::Range<u32>>,

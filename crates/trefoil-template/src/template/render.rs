@@ -346,7 +346,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
         match self.evaluator(frame).reduce(expression)? {
             Reduced::Known(std::borrow::Cow::Borrowed(value)) => Ok(Got::Borrowed(value)),
             Reduced::Known(std::borrow::Cow::Owned(value)) => Ok(Got::Owned(value)),
-            Reduced::Open(Expression::Literal(value)) => Ok(Got::Owned(value)),
+            Reduced::Open(Expression::Literal(value, _)) => Ok(Got::Owned(value)),
             // A helper that answers yes or no can be asked; one that makes text cannot: the text would be known.
             Reduced::Open(open) if is_boolean(&open) => {
                 Ok(Got::Owned(decide(self.scope, open, &self.program.policy)?.into()))
@@ -386,7 +386,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
             Some(Value::Number(n)) if zero => Ok(!n.as_f64().is_nan()),
             Some(value) => match value.truthy() {
                 Some(truth) => Ok(truth),
-                None => decide(self.scope, Expression::Literal(value.clone()), &self.program.policy),
+                None => decide(self.scope, Expression::value(value.clone()), &self.program.policy),
             },
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use trefoil_template::{
     Arithmetic, Binding, Comparison, Condition, Expression, Found, Function, Missing, Origin, Policy, Scope, Start,
-    Template, Value,
+    Template, Value, Written,
 };
 
 fn parsed(policy: Policy, text: &str) -> Template {
@@ -177,27 +177,24 @@ fn provenance_of_loops_helpers_and_defaults() {
 fn conditions_made_by_lowering() {
     let state = Value::from_json(json!({"score": "0.9", "answer": "Yes", "n": 3}));
     let reference = |text: &str| parsed(Policy::AEGIS, text).references()[0].clone();
-    let compare = |comparison, value: Value| {
+    let compare = |comparison, value: f64| {
         let number = Expression::Call(Function::Number, vec![Expression::Reference(0)]);
-        Expression::Compare(vec![number, Expression::Literal(value)], vec![comparison])
+        Expression::Compare(vec![number, Expression::value(value)], vec![comparison])
     };
     let holds = |expression, path| {
         Condition::from_parts(expression, vec![reference(path)], Policy::AEGIS).evaluate(&state).unwrap()
     };
-    assert!(holds(compare(Comparison::Greater, 0.8.into()), "{{score}}"));
-    assert!(!holds(compare(Comparison::Less, 0.8.into()), "{{score}}"));
+    assert!(holds(compare(Comparison::Greater, 0.8), "{{score}}"));
+    assert!(!holds(compare(Comparison::Less, 0.8), "{{score}}"));
     // A missing score matches no comparison.
-    assert!(!holds(compare(Comparison::Greater, 0.8.into()), "{{nope}}"));
-    assert!(!holds(compare(Comparison::Less, 0.8.into()), "{{nope}}"));
+    assert!(!holds(compare(Comparison::Greater, 0.8), "{{nope}}"));
+    assert!(!holds(compare(Comparison::Less, 0.8), "{{nope}}"));
     let lower = Expression::Call(Function::Lower, vec![Expression::Reference(0)]);
-    let yes = Expression::Literal(["yes", "y"].into_iter().collect());
+    let yes = Expression::value(Value::from_iter(["yes", "y"]));
     assert!(holds(Expression::Compare(vec![lower, yes], vec![Comparison::In]), "{{answer}}"));
-    let sum = Expression::Arithmetic(
-        Arithmetic::Add,
-        Box::new(Expression::Reference(0)),
-        Box::new(Expression::Literal(1.into())),
-    );
-    assert!(holds(Expression::Compare(vec![sum, Expression::Literal(4.into())], vec![Comparison::Equal]), "{{n}}"));
+    let sum =
+        Expression::Arithmetic(Arithmetic::Add, Box::new(Expression::Reference(0)), Box::new(Expression::value(1)));
+    assert!(holds(Expression::Compare(vec![sum, Expression::value(4)], vec![Comparison::Equal]), "{{n}}"));
 }
 
 #[test]
@@ -208,4 +205,38 @@ fn condition_references() {
     assert_eq!(paths, ["working.a.b.c", "output", "working.x"]);
     assert!(!condition.is_constant());
     assert!(Condition::parse("a == 'a'", &Policy::AGNTZ).unwrap().is_constant());
+}
+
+#[test]
+fn literals_know_where_they_are_written() {
+    fn literals(expression: &Expression, all: &mut Vec<Written>) {
+        match expression {
+            Expression::Literal(_, at) => all.push(*at),
+            Expression::And(of) | Expression::Or(of) | Expression::List(of) | Expression::Compare(of, _) => {
+                of.iter().for_each(|e| literals(e, all));
+            }
+            Expression::Call(_, of) => of.iter().for_each(|e| literals(e, all)),
+            Expression::Not(of) => literals(of, all),
+            _ => {}
+        }
+    }
+    let written = |policy: Policy, text: &str| {
+        let condition = Condition::parse(text, &policy).unwrap();
+        let mut all = Vec::new();
+        literals(condition.expression(), &mut all);
+        let place = |at: Written| condition.written()[at.0.unwrap() as usize].clone();
+        all.into_iter().map(|at| text[place(at).start as usize..place(at).end as usize].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        written(Policy::AGNTZ, "{{a}} == 'it is' || {{b}} != two words && {{c}} > -5"),
+        ["'it is'", "two words", "-5"]
+    );
+    assert_eq!(
+        written(Policy::SIRENSPEC, "working.a in ('x', \"y\") and working.b > -5 or working.c == {'k': [1]}"),
+        ["'x'", "\"y\"", "-5", "{'k': [1]}"]
+    );
+    assert_eq!(written(Policy::AEGIS, "A.b == \"x\" && !(eq state.n 0.5) || c == true"), ["\"x\"", "0.5", "true"]);
+    let text = "{{#if a == 'y'}}b{{/if}}";
+    let template = parsed(Policy::AGNTZ, text);
+    assert_eq!(template.written().first(), Some(&(11..14)));
 }

@@ -110,7 +110,6 @@ pub(super) static RULES: &[Rule] = load! {
     "missing-input" Types Error Error;
     "unknown-input" Types Error;
     "never-true" Types Warning Error;
-    "constant-condition" Types Warning Error;
     "copied-value" Names Info Warning;
     "unknown-reference" Flow Error Error;
     "reference-cycle" Flow Error;

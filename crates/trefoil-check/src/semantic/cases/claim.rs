@@ -27,7 +27,7 @@ pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Opt
                     let (first, second) = if a <= b { (a, b) } else { (b, a) };
                     (format!("{first} == {second}"), *comparison == Comparison::Equal)
                 }
-                _ => return None,
+                Comparison::In | Comparison::NotIn => (format!("{a} in {b}"), *comparison == Comparison::In),
             };
             Some(Claim { about, holds })
         }
@@ -36,13 +36,17 @@ pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Opt
 }
 
 /// An operand as text in which every value has one name.
-pub(in crate::semantic) fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<String> {
+pub fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<String> {
     match operand {
-        Expression::Literal(literal) => Some(format!("literal {}", literal.to_json())),
+        Expression::Literal(literal, _) => Some(format!("literal {}", literal.to_json())),
         Expression::Reference(r) => value(*r),
         Expression::Call(function, arguments) => {
             let arguments: Option<Vec<_>> = arguments.iter().map(|a| written(a, value)).collect();
             Some(format!("{function:?}({})", arguments?.join(", ")))
+        }
+        Expression::List(items) => {
+            let items: Option<Vec<_>> = items.iter().map(|a| written(a, value)).collect();
+            Some(format!("[{}]", items?.join(", ")))
         }
         _ => None,
     }

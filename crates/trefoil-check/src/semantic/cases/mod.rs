@@ -4,7 +4,7 @@
 //! decides what no reading of the expressions has to. What cannot be tried (arithmetic, functions of unknown values, two
 //! values compared with each other) is *open*: it may hold or not.
 
-pub(super) mod claim;
+pub mod claim;
 
 use std::sync::Arc;
 
@@ -364,7 +364,7 @@ impl Reading<'_> {
     /// An expression where only its truth counts.
     fn truth(&mut self, expression: &Expression) {
         match expression {
-            Expression::Literal(_) => {}
+            Expression::Literal(..) => {}
             Expression::Reference(r) => {
                 if let Some(read) = self.value(*r) {
                     read.asked = true;
@@ -391,7 +391,7 @@ impl Reading<'_> {
                         read.open = true;
                     }
                 }
-                Expression::Literal(_) | Expression::Local(_) => {}
+                Expression::Literal(..) | Expression::Local(_) => {}
                 Expression::List(all)
                 | Expression::And(all)
                 | Expression::Or(all)
@@ -444,7 +444,7 @@ fn subject(operand: &Expression) -> Option<u32> {
 
 fn literals(operand: &Expression) -> Option<Vec<Value>> {
     match operand {
-        Expression::Literal(value) => match value.as_list() {
+        Expression::Literal(value, _) => match value.as_list() {
             Some(items) => Some(items.to_vec()),
             None => Some(vec![value.clone()]),
         },

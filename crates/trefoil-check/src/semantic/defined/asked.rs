@@ -24,8 +24,8 @@ fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
         Expression::Compare(operands, comparisons) => match (operands.as_slice(), comparisons.as_slice()) {
             ([a, b], [comparison]) => {
                 let literal = match (a, b) {
-                    (a, Expression::Literal(literal)) if value(a) => literal,
-                    (Expression::Literal(literal), b) if value(b) => literal,
+                    (a, Expression::Literal(literal, _)) if value(a) => literal,
+                    (Expression::Literal(literal, _), b) if value(b) => literal,
                     _ => return false,
                 };
                 match comparison {

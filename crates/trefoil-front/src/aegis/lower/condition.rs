@@ -28,18 +28,18 @@ impl Test {
     pub fn finish(self, expression: Expression, origin: Location, text: Arc<str>) -> Cond {
         let spans = self.references.iter().map(|_| origin.span).collect();
         let condition = Condition::from_parts(expression, self.references, Policy::AEGIS);
-        Cond { condition, sources: self.sources.0, origin, text, spans }
+        Cond { condition, sources: self.sources.0, origin, text, spans, written: Vec::new() }
     }
 }
 
 /// `a OP b`.
 pub fn compare(a: Expression, op: Comparison, b: impl Into<Value>) -> Expression {
-    Expression::Compare(vec![a, Expression::Literal(b.into())], vec![op])
+    Expression::Compare(vec![a, Expression::value(b)], vec![op])
 }
 
 /// `low <= a <= high`.
 pub fn between(low: f64, a: Expression, high: f64) -> Expression {
-    let ends = [low, high].map(|n| Expression::Literal(Value::from(n)));
+    let ends = [low, high].map(Expression::value);
     let [low, high] = ends;
     Expression::Compare(vec![low, a, high], vec![Comparison::LessEqual, Comparison::LessEqual])
 }
@@ -47,11 +47,11 @@ pub fn between(low: f64, a: Expression, high: f64) -> Expression {
 /// A text that is one of some words, whatever its case and the space around it.
 pub fn one_of(text: Expression, words: &[&str]) -> Expression {
     let text = Expression::Call(Function::Lower, vec![Expression::Call(Function::Trim, vec![text])]);
-    let words = words.iter().map(|w| Expression::Literal(Value::from(*w))).collect();
+    let words = words.iter().map(|w| Expression::value(*w)).collect();
     Expression::Compare(vec![text, Expression::List(words)], vec![Comparison::In])
 }
 
 /// Never.
 pub fn never() -> Expression {
-    Expression::Literal(Value::Bool(false))
+    Expression::value(false)
 }

@@ -41,6 +41,7 @@ pub fn result_member(name: &str, origin: Location) -> Option<Expr> {
         spans,
         locals: Vec::new(),
         literals: Vec::new(),
+        written: Vec::new(),
     }))
 }
 
@@ -54,7 +55,15 @@ pub fn built_in_template(
     let mut sources = build::Sources::default();
     template.bind(|r| sources.bind(resolve(r)));
     let spans = template.references().iter().map(|_| origin.span).collect();
-    Some(Expr::Template(Text { template, sources: sources.0, origin, spans, locals: Vec::new(), literals: Vec::new() }))
+    Some(Expr::Template(Text {
+        template,
+        sources: sources.0,
+        origin,
+        spans,
+        locals: Vec::new(),
+        literals: Vec::new(),
+        written: Vec::new(),
+    }))
 }
 
 /// A step that only computes.

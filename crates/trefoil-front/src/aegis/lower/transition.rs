@@ -45,7 +45,7 @@ fn unknown(origin: Location) -> Cond {
     let nothing = Broken { errors: Vec::new(), references: Vec::new() };
     let condition = trefoil_template::Condition::unknown(&nothing, &Policy::AEGIS);
     let sources = vec![Source::Missing(Missing::Key(0))];
-    Cond { condition, sources, origin, text: Default::default(), spans: vec![origin.span] }
+    Cond { condition, sources, origin, text: Default::default(), spans: vec![origin.span], written: Vec::new() }
 }
 
 fn lower_condition(

@@ -64,25 +64,30 @@ fn steps(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, pipeline: &Pip
     }
     let labels = labels(&bound.names);
     let named = pipeline.steps.iter().zip(&bound.names.steps).zip(labels).enumerate();
-    let built = named.filter_map(|(index, ((step, name), label))| {
-        let at = At::Step(index);
+    let built = named.map(|(index, ((step, name), label))| {
+        let (at, origin) = (At::Step(index), Location::new(bound.at.file, step.span));
         let when = step.when.and_then(|t| text::condition(bound, t, at));
         let input = step.input.as_ref().map(|map| {
             let members = map.iter().map(|(key, value)| (key.value.clone(), text::typed(bound, value, at)));
             Expr::Object(members.collect())
         });
-        let callee = Callee::Flow(name.callee.as_ref()?.flow);
-        Some(Step {
-            kind: StepKind::Call(Box::new(Call { callee, input, exports: name.exports })),
+        // What the step itself says can be looked at although nobody has the agent that it calls.
+        let flow = name.callee.as_ref().map(|callee| callee.flow).unwrap_or_else(|| {
+            let nobody = lowering.builder.stand_in("agent", origin);
+            lowering.builder.flow(nobody)
+        });
+        let call = Call { callee: Callee::Flow(flow), input, exports: name.exports };
+        lowering.builder.step(Step {
+            kind: StepKind::Call(Box::new(call)),
             label: Some(label),
-            origin: Location::new(bound.at.file, step.span),
+            origin,
             when,
             out: Some(name.slot),
             shape: None,
             policy: StepPolicy::default(),
         })
     });
-    built.map(|step| lowering.builder.step(step)).collect()
+    built.collect()
 }
 
 /// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.

@@ -60,7 +60,7 @@ fn skipped(names: &AgentNames, hits: &[usize], here: usize) -> (Defined, Option<
 /// with itself.
 fn always(condition: &Condition, expression: &Expression) -> bool {
     let same = |a: &Expression, b: &Expression| match (a, b) {
-        (Expression::Literal(a), Expression::Literal(b)) => a == b,
+        (Expression::Literal(a, _), Expression::Literal(b, _)) => a == b,
         (Expression::Reference(a), Expression::Reference(b)) => {
             let path = |r: &u32| condition.references().get(*r as usize).map(|r| (r.dotted(), r.default.as_deref()));
             path(a).is_some() && path(a) == path(b)
@@ -109,7 +109,7 @@ fn exclude(names: &AgentNames, one: &When, other: &When) -> bool {
 fn compared<'w>(names: &AgentNames, when: &'w When) -> Option<(String, Comparison, &'w Value)> {
     let condition = when.condition.as_ref()?;
     let Expression::Compare(operands, comparisons) = condition.expression() else { return None };
-    let ([Expression::Reference(r), Expression::Literal(value)], [comparison]) =
+    let ([Expression::Reference(r), Expression::Literal(value, _)], [comparison]) =
         (operands.as_slice(), comparisons.as_slice())
     else {
         return None;

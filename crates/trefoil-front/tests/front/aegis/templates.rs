@@ -151,7 +151,7 @@ fn everything_at_once_and_what_comes_first() {
     check_one(
         &prompt("{{default 10 input.n}} {{default input.n 10}} {{default null input.n}}"),
         expect![[r#"
-            warning 7:31 no-effect: `default` has no effect: the literal `10` comes first (write the value first, and its fallback after it)
+            warning 7:42 no-effect: `default` has no effect: the literal `10` comes first (write the value first, and its fallback after it)
         "#]],
     );
 }
@@ -194,7 +194,7 @@ fn values_that_are_names_without_braces_or_in_quotes() {
             warning 10:62 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
             warning 10:77 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
             warning 10:94 not-a-placeholder: `input.goal` is text here, so its value is not read {maybe: "\"{{input.goal}}\""}
-            warning 11:31 no-effect: `default` has no effect: the literal `none` comes first (write the value first, and its fallback after it)
+            warning 11:42 no-effect: `default` has no effect: the literal `none` comes first (write the value first, and its fallback after it)
             warning 11:68 not-a-placeholder: `input.goal` in quotes is text, so its value is not read {maybe: remove the quotes: "input.goal"}
             warning 11:171 not-a-placeholder: `A.response` in quotes is text, so its value is not read {maybe: remove the quotes: "A.response"}
         "#]],

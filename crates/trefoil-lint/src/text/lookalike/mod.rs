@@ -13,7 +13,6 @@ use find::{Form, Lookalike, find};
 
 use super::Found;
 use trefoil_front::bound::{BoundText, Content};
-use trefoil_front::mend;
 use trefoil_front::names::{Tags, is_path};
 
 const RULE: &str = "not-a-placeholder";
@@ -63,12 +62,12 @@ pub fn literals(text: &BoundText, found: &mut Found) {
     };
     for expression in expressions {
         if let Expression::Call(Function::Default, arguments) = expression
-            && let [Expression::Literal(value), Expression::Reference(_)] = arguments.as_slice()
+            && let [Expression::Literal(value, at), Expression::Reference(_)] = arguments.as_slice()
             && let literal = value.to_text()
             && !(value.is_null() || literal.is_empty())
             && !(value.as_str().is_some() && text.is_there(&literal, true))
         {
-            let place = mend::literal(&text.source, text.at.file, &literal).map_or(text.at, |(at, _)| at);
+            let place = text.written(*at).map_or(text.at, |(at, _)| at);
             let message = format!("`default` has no effect: the literal `{literal}` comes first");
             let d = Diagnostic::warning("no-effect", place, message);
             found.push(d.help("write the value first, and its fallback after it"));
@@ -79,11 +78,11 @@ pub fn literals(text: &BoundText, found: &mut Found) {
 
 fn quoted(text: &BoundText, expression: &Expression, found: &mut Found) {
     match expression {
-        Expression::Literal(Value::Str(path)) => {
+        Expression::Literal(Value::Str(path), at) => {
             if !path.contains('.') || !is_path(path) || !text.is_there(path, true) {
                 return;
             }
-            let place = mend::literal(&text.source, text.at.file, path).filter(|(_, quotes)| *quotes);
+            let place = text.written(*at).filter(|(_, straight)| *straight);
             let at = place.map_or(text.at, |(at, _)| at);
             let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, so its value is not read"));
             found.push(match place {

@@ -200,7 +200,7 @@ fn accepted(turn: &mut Turn<'_>, f: FrameId, step: &Step) -> Result<Vec<Arc<str>
 /// The words that a condition compares with. Of a list of spellings, the first stands for all.
 fn named(expression: &Expression, words: &mut Vec<Arc<str>>) {
     match expression {
-        Expression::Literal(Value::Str(word)) if !word.trim().is_empty() => words.push(word.clone()),
+        Expression::Literal(Value::Str(word), _) if !word.trim().is_empty() => words.push(word.clone()),
         Expression::List(items) => items.iter().take(1).for_each(|e| named(e, words)),
         Expression::And(all) | Expression::Or(all) | Expression::Compare(all, _) | Expression::Call(_, all) => {
             all.iter().for_each(|e| named(e, words));

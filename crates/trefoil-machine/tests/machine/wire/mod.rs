@@ -225,9 +225,9 @@ fn requests() -> Vec<(&'static str, Request)> {
 
 /// Every node that an expression can have.
 fn questions() -> Vec<(&'static str, Question)> {
-    let lone = |hole| Expression::Literal(Masked::lone(hole).into_value());
+    let lone = |hole| Expression::value(Masked::lone(hole).into_value());
     let env = || lone(hole());
-    let literal = |value: Value| Expression::Literal(value);
+    let literal = |value: Value| Expression::value(value);
     let boxed = |e: Expression| Box::new(e);
     let python = Expression::And(vec![
         Expression::Compare(

@@ -219,11 +219,12 @@ impl<'t> Parser<'_, 't> {
     }
 
     fn factor(&mut self) -> Option<DeepExpression> {
+        let start = self.span().start;
         if self.eat_sign("-") {
             let (inner, depth) = self.nested(Self::factor)?;
             return match inner {
-                Expression::Literal(Value::Number(Number::Int(n))) if n != i64::MIN => {
-                    Some((Expression::Literal((-n).into()), depth))
+                Expression::Literal(Value::Number(Number::Int(n)), _) if n != i64::MIN => {
+                    Some((self.b.written(-n, start..self.end_of_previous()), depth))
                 }
                 inner => self.node(Expression::Negate(Box::new(inner)), depth),
             };
@@ -246,7 +247,7 @@ impl<'t> Parser<'_, 't> {
         let mut node = match root {
             Some(_) => {
                 self.at += 1;
-                (Expression::Literal(Value::Null), 1)
+                (Expression::value(Value::Null), 1)
             }
             None => self.atom()?,
         };
@@ -362,7 +363,7 @@ impl<'t> Parser<'_, 't> {
         };
         self.at += 1;
         match token {
-            Token::Value(value) => Some((Expression::Literal(value), 1)),
+            Token::Value(value) => Some((self.b.written(value, span), 1)),
             Token::Name(name) => self.name(name, span),
             Token::Sign("(") => {
                 let (mut items, depth, comma) = self.items(")")?;
@@ -375,7 +376,7 @@ impl<'t> Parser<'_, 't> {
                 let (items, depth, _) = self.items("]")?;
                 self.node(Expression::List(items), depth)
             }
-            Token::Sign("{") => self.object(),
+            Token::Sign("{") => self.object(span.start),
             Token::Sign(sign) => {
                 self.b.mistakes.add(SYNTAX, span, format!("expected a value before `{sign}`"));
                 None
@@ -401,7 +402,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// The rest of an object, whose members are literals: it is what something is compared with.
-    fn object(&mut self) -> Option<DeepExpression> {
+    fn object(&mut self, start: usize) -> Option<DeepExpression> {
         const WRITTEN: &str = "write an object as `{\"key\": 1}`, and a path without braces: `working.path`";
         let mut members = Object::default();
         while !self.is_sign("}") {
@@ -416,10 +417,10 @@ impl<'t> Parser<'_, 't> {
                 self.b.mistakes.add(SYNTAX, colon, "missing `:` after the key").help(WRITTEN);
                 return None;
             }
-            let start = self.span().start;
+            let from = self.span().start;
             let (value, _) = self.nested(Self::either)?;
             let Some(value) = literal(&value) else {
-                let span = start..self.end_of_previous();
+                let span = from..self.end_of_previous();
                 self.b
                     .mistakes
                     .add(UNSUPPORTED, span, "the values of an object must be literals")
@@ -432,14 +433,14 @@ impl<'t> Parser<'_, 't> {
             }
         }
         self.close("}")?;
-        Some((Expression::Literal(Value::from(members)), 1))
+        Some((self.b.written(Value::from(members), start..self.end_of_previous()), 1))
     }
 
     fn name(&mut self, name: &'t str, span: Range<usize>) -> Option<DeepExpression> {
         match name {
-            "true" | "True" => return Some((Expression::Literal(true.into()), 1)),
-            "false" | "False" => return Some((Expression::Literal(false.into()), 1)),
-            "null" | "None" => return Some((Expression::Literal(Value::Null), 1)),
+            "true" | "True" => return Some((self.b.written(true, span), 1)),
+            "false" | "False" => return Some((self.b.written(false, span), 1)),
+            "null" | "None" => return Some((self.b.written(Value::Null, span), 1)),
             "and" | "or" | "in" | "is" | "not" => {
                 self.b.mistakes.add(SYNTAX, span, format!("expected a value before `{name}`"));
                 return None;
@@ -464,7 +465,7 @@ impl<'t> Parser<'_, 't> {
             return self.call(name, span);
         }
         self.unknown(name, span);
-        Some((Expression::Literal(Value::Null), 1))
+        Some((Expression::value(Value::Null), 1))
     }
 
     fn unknown(&mut self, name: &str, span: Range<usize>) {
@@ -504,7 +505,7 @@ impl<'t> Parser<'_, 't> {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("the functions are {}", list(&known)),
             });
-            return Some((Expression::Literal(Value::Null), 1));
+            return Some((Expression::value(Value::Null), 1));
         };
         let many = matches!(function, Function::Min | Function::Max);
         if arguments.is_empty() || arguments.len() > 1 && !many {
@@ -538,7 +539,7 @@ impl<'t> Parser<'_, 't> {
 /// The value of an expression in which nothing is read.
 fn literal(expression: &Expression) -> Option<Value> {
     match expression {
-        Expression::Literal(value) => Some(value.clone()),
+        Expression::Literal(value, _) => Some(value.clone()),
         Expression::List(items) => Some(items.iter().map(literal).collect::<Option<Vec<_>>>()?.into()),
         _ => None,
     }
