@@ -138,6 +138,8 @@ impl Batch {
     }
 
     fn note(&mut self, entry: &Entry) {
+        // Whatever comes after a suspension ends it.
+        (self.status, self.wake_at) = (None, None);
         match &entry.kind {
             EntryKind::Started(started) => {
                 let (flow, program) = (started.program.flow.clone(), started.program.fingerprint.clone());

@@ -1,5 +1,7 @@
 //! What a store does.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use trefoil_machine::Entry;
 
@@ -22,7 +24,7 @@ pub struct NewRun {
     /// Labels, by key.
     pub labels: Vec<(String, String)>,
     /// The files that its program was made of. Those that the store has already are kept once.
-    pub files: Vec<Blob>,
+    pub files: Vec<Arc<Blob>>,
     /// Who runs it; nobody: it is pending until it is claimed.
     pub claim: Option<Claim>,
     /// Its first entries.
@@ -78,4 +80,66 @@ pub trait Store: Send + Sync {
     async fn check(&self) -> Result<Health>;
     /// How large it is.
     async fn size(&self) -> Result<Size>;
+}
+
+/// Whoever hands a store over may keep it, too.
+#[async_trait]
+impl<T: Store + ?Sized> Store for Arc<T> {
+    async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
+        T::create(self, run).await
+    }
+    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
+        T::append(self, lease, batch).await
+    }
+    async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
+        T::entries(self, run, from).await
+    }
+    async fn record(&self, run: &str) -> Result<Record> {
+        T::record(self, run).await
+    }
+    async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page> {
+        T::list(self, filter, after, limit).await
+    }
+    async fn counts(&self) -> Result<Vec<(Status, u64)>> {
+        T::counts(self).await
+    }
+    async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
+        T::label(self, run, key, value).await
+    }
+    async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>> {
+        T::blob(self, hash).await
+    }
+    async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
+        T::claim(self, run, claim).await
+    }
+    async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
+        T::renew(self, leases, until).await
+    }
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        T::release(self, lease).await
+    }
+    async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
+        T::claimable(self, now, limit).await
+    }
+    async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
+        T::post(self, run, letter).await
+    }
+    async fn inbox(&self, run: &str) -> Result<Vec<Posted>> {
+        T::inbox(self, run).await
+    }
+    async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>> {
+        T::posted(self, owner, after).await
+    }
+    async fn delete(&self, run: &str, now: u64) -> Result<()> {
+        T::delete(self, run, now).await
+    }
+    async fn prune(&self, retention: &Retention) -> Result<Pruned> {
+        T::prune(self, retention).await
+    }
+    async fn check(&self) -> Result<Health> {
+        T::check(self).await
+    }
+    async fn size(&self) -> Result<Size> {
+        T::size(self).await
+    }
 }

@@ -38,6 +38,16 @@ pub enum Error {
     },
     /// [`start`](crate::Engine::start) was called outside a tokio runtime.
     NoRuntime,
+    /// The store cannot do what it was asked for.
+    #[cfg(feature = "store")]
+    Store(trefoil_store::StoreError),
+}
+
+#[cfg(feature = "store")]
+impl From<trefoil_store::StoreError> for Error {
+    fn from(error: trefoil_store::StoreError) -> Self {
+        Self::Store(error)
+    }
 }
 
 impl fmt::Display for Error {
@@ -49,6 +59,11 @@ impl fmt::Display for Error {
             Self::Input(error) => write!(f, "the input cannot be written as JSON: {error}"),
             Self::Output { error, .. } => write!(f, "the output does not match the requested type: {error}"),
             Self::NoRuntime => f.write_str("the run did not start, because there is no tokio runtime"),
+            #[cfg(feature = "store")]
+            Self::Store(error) => match error.help() {
+                Some(help) => write!(f, "{error}\n\n{help}"),
+                None => write!(f, "{error}"),
+            },
         }
     }
 }

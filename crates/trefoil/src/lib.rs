@@ -49,6 +49,11 @@
 //! [`Run::event`] gives its events as they happen, [`Run::output`] its output as a type that serde can read, [`Run::outcome`] also
 //! what it has cost. [`Run::cancel`] ends it in good order; dropping the handle stops it at once.
 //!
+//! # Keeping runs
+//!
+//! With the feature `store`, [`Engine::store`](Engine#method.store) keeps runs in a file, and [`Engine::resume`] continues one that
+//! was interrupted: what came back before is not done again.
+//!
 //! # Errors
 //!
 //! [`Error`] is the only error type. Shown, it has the lines of the manifest, and what to do. Its variants tell what a program
@@ -80,6 +85,8 @@ pub mod internals;
 pub mod models;
 pub mod plan;
 pub mod ports;
+#[cfg(feature = "store")]
+pub mod store;
 
 pub use engine::{AnswersFrom, Engine, Ready};
 pub use error::{BoxError, Error, Failure, Findings, Result};

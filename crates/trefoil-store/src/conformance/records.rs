@@ -1,5 +1,7 @@
 //! A record is what the journal says; values and files are kept once; labels; figures that entries do not have.
 
+use std::sync::Arc;
+
 use trefoil_machine::RunError;
 use trefoil_template::Value;
 
@@ -78,7 +80,7 @@ async fn large_values(store: &dyn Store) -> Result<(), String> {
 }
 
 async fn files(store: &dyn Store) -> Result<(), String> {
-    let file = |text: &str| Blob::new(text.repeat(3_000).into_bytes());
+    let file = |text: &str| Arc::new(Blob::new(text.repeat(3_000).into_bytes()));
     for (run, files) in [("files-a", ["one ", "two "]), ("files-b", ["two ", "three "])] {
         let files = files.map(file).to_vec();
         done(store.create(NewRun { run: run.into(), files, ..NewRun::default() }).await, "creating a run with files")?;

@@ -41,9 +41,24 @@ impl Packed {
         let size = i64::try_from(self.size).unwrap_or(i64::MAX);
         c.prepare_cached("INSERT OR IGNORE INTO blob (hash, size, packed, data) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![hash, size, self.packed, self.data])?;
-        c.prepare_cached("INSERT OR IGNORE INTO uses (run, hash) VALUES (?1, ?2)")?.execute(params![run, hash])?;
-        Ok(())
+        uses(c, run, self.hash)
     }
+}
+
+/// Keeps a file for a run. Most files are those of an earlier run, so it is packed only when it is new.
+pub fn keep(c: &Connection, run: i64, file: &Blob) -> Done<()> {
+    let known = "SELECT 1 FROM blob WHERE hash = ?1";
+    let known = c.prepare_cached(known)?.query_row([file.hash().0.as_slice()], |_| Ok(())).optional()?;
+    match known {
+        Some(()) => uses(c, run, file.hash()),
+        None => Packed::of(file).put(c, run),
+    }
+}
+
+fn uses(c: &Connection, run: i64, hash: Hash) -> Done<()> {
+    let insert = "INSERT OR IGNORE INTO uses (run, hash) VALUES (?1, ?2)";
+    c.prepare_cached(insert)?.execute(params![run, hash.0.as_slice()])?;
+    Ok(())
 }
 
 /// Bytes by their hash.

@@ -110,9 +110,8 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
-        let files = run.files.iter().map(Packed::of).collect();
         let values = Packed::values(&run.batch);
-        self.writer.write(Where::Here, move |c| runs::create(c, &run, files, values)).await
+        self.writer.write(Where::Here, move |c| runs::create(c, &run, values)).await
     }
 
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use super::blobs::Packed;
+use super::blobs::{self, Packed};
 use super::entries::{self, number};
 use super::fault::{Done, Fault};
 use super::{int, uint};
@@ -13,7 +13,7 @@ use crate::port::NewRun;
 use crate::record::Status;
 
 /// Adds a run.
-pub fn create(c: &Connection, new: &NewRun, files: Vec<Packed>, values: Vec<Packed>) -> Done<Option<Lease>> {
+pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<Lease>> {
     let NewRun { run, parent, labels, claim, batch, now, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
     let owner = claim.as_ref().map(|claim| &claim.owner);
@@ -35,8 +35,8 @@ pub fn create(c: &Connection, new: &NewRun, files: Vec<Packed>, values: Vec<Pack
     for (key, value) in labels {
         set_label(c, no, key, Some(value))?;
     }
-    for file in files {
-        file.put(c, no)?;
+    for file in &new.files {
+        blobs::keep(c, no, file)?;
     }
     let lease = Lease { run: run.clone(), no, epoch: uint(epoch) };
     let pending = Batch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };

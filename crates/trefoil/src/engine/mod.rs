@@ -2,6 +2,8 @@
 
 mod models;
 mod ready;
+#[cfg(feature = "store")]
+mod store;
 mod tools;
 mod watch;
 
@@ -83,6 +85,8 @@ struct Parts {
     humans: Option<Arc<dyn HumanInbox>>,
     answers: Vec<(String, String)>,
     journal: Option<Arc<dyn Journal>>,
+    #[cfg(feature = "store")]
+    owner: Option<Arc<trefoil_store::Owner>>,
     clock: Option<Arc<dyn Clock>>,
     secrets: Option<Arc<dyn Secrets>>,
     events: Vec<Arc<dyn EventSink>>,
@@ -253,6 +257,18 @@ impl Engine {
     /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
     pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
         self.ready(flow)?.start(input)
+    }
+    /// Continues a run that was interrupted, from its journal, and returns the same handle as [`Self::start`]. Nothing that came
+    /// back is done again; what was under way when the run was interrupted is done again. The events of what is known already
+    /// come first. A run that has ended gives its outcome.
+    ///
+    /// The flow must be the one that the run began with.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::start`]. With a store, also if another process works on the run, or if the store has no such run.
+    pub async fn resume(&self, flow: &Flow, run: &str) -> Result<Run> {
+        self.ready(flow)?.resume(run).await
     }
     /// Everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls nothing.
     pub fn ready(&self, flow: &Flow) -> Result<Ready> {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use trefoil_ir::ModelChoice;
 use trefoil_machine::{Prepared, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
-use trefoil_runtime::driver::{Options, run_prepared};
+use trefoil_runtime::driver::{Options, resume_prepared, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Ports, ToolHost};
+use trefoil_runtime::{Cancel, Ports, RunOutcome, ToolHost};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -37,6 +38,8 @@ pub struct Ready {
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
+    #[cfg(feature = "store")]
+    owner: Option<Arc<trefoil_store::Owner>>,
 }
 
 impl Ready {
@@ -96,6 +99,8 @@ impl Ready {
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
             script,
+            #[cfg(feature = "store")]
+            owner: parts.owner.clone(),
         })
     }
 
@@ -128,6 +133,34 @@ impl Ready {
     pub fn start(mut self, input: impl Serialize) -> Result<Run> {
         let input = self.input(input)?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        #[cfg(feature = "store")]
+        if let Some(owner) = &self.owner {
+            self.ports.journal = Arc::new(owner.begin(super::store::new_run(&self.run, self.flow.loaded())));
+        }
+        let (options, handle) = self.handle();
+        let task = runtime.spawn(run_prepared(self.prepared, input, self.ports, options));
+        Ok(handle(task))
+    }
+    /// Continues a run: see [`Engine::resume`].
+    ///
+    /// # Errors
+    ///
+    /// With a store: another process works on the run, or there is no such run. [`Error::NoRuntime`] outside a tokio runtime.
+    #[cfg_attr(not(feature = "store"), allow(clippy::unused_async, reason = "a store is asked for the run"))]
+    pub async fn resume(mut self, run: &str) -> Result<Run> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        self.run = run.to_owned();
+        #[cfg(feature = "store")]
+        if let Some(owner) = &self.owner {
+            self.ports.journal = Arc::new(owner.resume(run).await.map_err(Error::Store)?);
+        }
+        let (options, handle) = self.handle();
+        let task = runtime.spawn(async move { resume_prepared(self.prepared, &self.run, self.ports, options).await });
+        Ok(handle(task))
+    }
+
+    /// How the run is run, and what makes the handle of its task.
+    fn handle(&mut self) -> (Options, impl FnOnce(JoinHandle<RunOutcome>) -> Run + use<>) {
         let (sender, events) = mpsc::unbounded_channel();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(ToHandle(sender))]);
         let (id, flow, cancel) = (self.run.as_str().into(), self.flow.clone(), Cancel::new());
@@ -140,15 +173,14 @@ impl Ready {
             answers: self.answers_from.stored(),
             models,
             seed: Some(self.seed),
-            run: Some(self.run),
+            run: Some(self.run.clone()),
             max_calls: Some(self.max_calls),
             cancel: cancel.clone(),
             placeholder: self.answers_from == AnswersFrom::Embedded,
             answers_from: Some(self.answers_from.to_string()),
             ..Options::default()
         };
-        let task = runtime.spawn(run_prepared(self.prepared, input, self.ports, options));
-        Ok(Run::new(id, flow, events, cancel, task))
+        (options, move |task| Run::new(id, flow, events, cancel, task))
     }
 
     /// The input as the machine takes it; none for `()` and null.

@@ -134,9 +134,12 @@ impl Loaded {
     /// The files that the program is written in, with the hashes of their texts.
     pub fn sources(&self) -> Vec<SourceFile> {
         let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
-        let files = self.program.files();
-        let files = files.iter().filter_map(|id| self.files.get(*id));
-        files.map(|f| SourceFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
+        self.source_texts().map(|f| SourceFile { path: f.name().to_owned(), sha256: hash(f.text()) }).collect()
+    }
+
+    /// The same files themselves.
+    pub fn source_texts(&self) -> impl Iterator<Item = &trefoil_syntax::SourceFile> {
+        self.program.files().into_iter().filter_map(|id| self.files.get(id))
     }
 }
 

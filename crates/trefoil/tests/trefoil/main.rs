@@ -16,6 +16,8 @@ mod engine;
 mod fixes;
 mod flow;
 mod foreign_files;
+#[cfg(feature = "store")]
+mod kept;
 mod manifests;
 mod pages;
 mod plan;

@@ -1,0 +1,59 @@
+//! Runs that are kept in a store.
+
+use std::sync::Arc;
+
+use trefoil_runtime::Random as _;
+use trefoil_runtime::ports::{SystemClock, SystemRandom};
+use trefoil_store::{Blob, NewRun, Owner, Store};
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::load::Loaded;
+
+impl Engine {
+    /// Keeps every run in a store, with the files of its flow: its journal, what it has cost, how it ended. A run that was
+    /// interrupted is continued by [`Self::resume`]. In place of [`journal`](Self::journal).
+    ///
+    /// Clones of the engine share their hold on runs: they are one process to the store.
+    ///
+    /// ```
+    /// use trefoil::store::{Options, SqliteStore, Store as _};
+    /// use trefoil::{Engine, Flow};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> trefoil::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("runs.db");
+    /// # let hello = Flow::from_text("hello.yaml", "id: hello\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say hello.\n")?;
+    /// let store = std::sync::Arc::new(SqliteStore::open(path, Options::default())?);
+    /// let engine = Engine::new().model("embedded").store(store.clone());
+    /// let run = engine.start(&hello, ())?;
+    /// let id = run.id().to_owned();
+    /// run.output::<String>().await?;
+    /// assert_eq!(store.record(&id).await?.spent.calls, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn store(self, store: impl Store + 'static) -> Self {
+        // A name that no other process has: numbers of processes come again.
+        let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
+        let owner = Owner::new(Arc::new(store), name, Arc::new(SystemClock::new()));
+        self.with(|parts| parts.owner = Some(owner))
+    }
+
+    /// Gives back the runs that this engine holds and that nobody goes on with, and returns when the store knows: for a process
+    /// that is about to end. Without it, another process has to wait until their leases run out.
+    pub async fn release(&self) -> Result<()> {
+        match &self.parts.owner {
+            Some(owner) => owner.release_all().await.map_err(Error::Store),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A run that is to be kept.
+pub(super) fn new_run(run: &str, loaded: &Loaded) -> NewRun {
+    let files = loaded.source_texts().map(|file| Arc::new(Blob::new(file.text().as_bytes().to_vec())));
+    NewRun { run: run.to_owned(), files: files.collect(), ..NewRun::default() }
+}

@@ -1,0 +1,7 @@
+//! Where runs are kept: see [`Engine::store`](crate::Engine::store). A [`Store`] also lists runs, says what they have cost, removes
+//! old ones, and hands over their journals.
+
+pub use trefoil_store::{
+    Cursor, Durability, Filter, Hash, Health, Letter, LetterKind, Options, Page, Posted, Pruned, Record, Result,
+    Retention, Size, Spent, SqliteStore, Status, Store, StoreError, default_path,
+};
