@@ -77,7 +77,7 @@ const READING: &[&str] = &[
 const READERS: &[(&str, &str)] = &[
     ("crates/trefoil/src/door/", "the door"),
     ("crates/trefoil/src/load/discover.rs", "lists the names in a folder; files are read through the door"),
-    ("crates/trefoil/src/fix.rs", "replaces files that were named, by real paths that the door gave"),
+    ("crates/trefoil/src/fix/write.rs", "replaces files that were named, by real paths that the door gave"),
     ("crates/trefoil-store/src/sqlite/", "its own file, where the operator wants it"),
     ("crates/trefoil-models/src/scripted/mod.rs", "reads the script that the operator named"),
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),

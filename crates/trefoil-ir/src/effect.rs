@@ -188,6 +188,8 @@ pub struct HumanCall {
     pub timeout_ms: Option<u64>,
     /// When it runs out, and what a run without anybody to ask uses.
     pub on_timeout: OnTimeout,
+    /// Where the answer of that is written.
+    pub answer_at: Option<Location>,
 }
 
 /// A Human step without an answer in time.

@@ -165,6 +165,22 @@ pub fn item_of(of: &Value) -> Value {
     }
 }
 
+/// The type of what a loop over a value goes through: the items of a list, or the values of an object, as far as it declares
+/// any. An open object may have others, which are not counted.
+pub fn each_of(of: &Value) -> Value {
+    if solid_kinds(of).is_none_or(|kinds| kinds != ["object"]) || alternatives(of).is_some() {
+        return item_of(of);
+    }
+    let Some(object) = of.as_object().filter(|object| !OPEN.iter().any(|k| object.contains_key(*k))) else {
+        return any();
+    };
+    let declared =
+        object.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.values().cloned());
+    let others = object.get("additionalProperties").filter(|others| others.as_object().is_some()).cloned();
+    let all: Vec<Value> = declared.chain(others).collect();
+    if all.is_empty() { any() } else { union(all) }
+}
+
 /// A list of just these items.
 pub fn tuple(items: Vec<Value>) -> Value {
     let length = Value::from(items.len() as i64);
@@ -450,7 +466,11 @@ fn property(object: &Object, name: &str) -> Member {
         let optional = !required.iter().any(|r| r.as_str() == Some(name));
         return Member::Is { schema: schema.clone(), optional };
     }
-    let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
+    let others = object.get("additionalProperties");
+    if let Some(schema) = others.filter(|o| o.as_object().is_some() && !OPEN.iter().any(|k| object.contains_key(*k))) {
+        return Member::Is { schema: schema.clone(), optional: true };
+    }
+    let closed = others == Some(&Value::Bool(false));
     if !closed || OPEN.iter().any(|k| object.contains_key(*k)) {
         return Member::Maybe;
     }

@@ -53,6 +53,8 @@ pub struct SyntaxError {
     pub help: Option<String>,
     /// The text that was meant by the bytes of `span`, where those are one wrong word or sign.
     pub meant: Option<String>,
+    /// Whether that was meant whatever else the text says.
+    pub sure: bool,
 }
 
 /// A text that is no template or condition: its mistakes, and what could be read all the same.
@@ -189,7 +191,7 @@ impl Mistakes {
         self.full = self.list.len() >= crate::limits::MISTAKES;
         if !self.full {
             let span = span.start as u32..span.end as u32;
-            self.list.push(SyntaxError { code, message: message.into(), span, help: None, meant: None });
+            self.list.push(SyntaxError { code, message: message.into(), span, help: None, meant: None, sure: false });
         }
         self
     }
@@ -207,6 +209,14 @@ impl Mistakes {
             last.meant.get_or_insert_with(|| meant.into());
         }
         self
+    }
+
+    /// What was certainly meant by the whole span of the mistake noted last.
+    pub fn surely(&mut self, meant: impl Into<String>) {
+        self.meant(meant);
+        if let (false, Some(last)) = (self.full, self.list.last_mut()) {
+            last.sure = true;
+        }
     }
 
     pub fn is_empty(&self) -> bool {

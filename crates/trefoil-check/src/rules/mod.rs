@@ -62,6 +62,7 @@ mod never_true;
 mod secret_in_prompt;
 mod shadowed_name;
 mod siblings;
+mod unanswered;
 mod unordered_read;
 mod write_conflict;
 
@@ -75,6 +76,7 @@ pub(crate) static BEYOND_LOADING: &[(&str, Run)] = &[
     ("property-of-text", Run::Program(members::property_of_text)),
     ("never-true", Run::Program(never_true::run)),
     ("no-effect", Run::Program(denied::run)),
+    ("unknown-value", Run::Declared(unanswered::run)),
     ("never-true", Run::Program(always_there::run)),
     ("secret-in-prompt", Run::Program(secret_in_prompt::run)),
     ("shadowed-name", Run::Program(shadowed_name::run)),

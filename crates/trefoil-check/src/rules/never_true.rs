@@ -9,7 +9,7 @@ use crate::rule::Context;
 use crate::semantic::cases::{Truth, truth};
 use crate::semantic::compare::{Compared, Side};
 use crate::semantic::conditions::{self, Decides, is_joined};
-use trefoil_ir::types;
+use trefoil_ir::types::{self, Member};
 
 /// Looks at every comparison, and at every condition that is made of several.
 pub(super) fn run(cx: &mut Context<'_>) {
@@ -110,6 +110,8 @@ enum Change {
     Bare,
     /// Put it in quotes.
     Quoted,
+    /// The same in another notation, without quotes.
+    Exactly(&'static str),
     /// Another word, if the mistake is here and not where the words are declared.
     Word(String),
 }
@@ -137,6 +139,7 @@ fn changed(d: Diagnostic, compared: &Compared, change: &Change) -> Diagnostic {
             let text = format!("{quote}{written}{quote}");
             d.suggestion(format!("write `{text}`"), at, text)
         }
+        Change::Exactly(text) => d.fix(format!("write `{text}`"), at, *text),
         Change::Word(word) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
             let quotes = spelling.quoted || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
             let text = if quotes { format!("{quote}{word}{quote}") } else { word.clone() };
@@ -158,9 +161,32 @@ fn settled(compared: &Compared) -> Option<Settled> {
     }
     match compared.comparison {
         Comparison::Equal | Comparison::NotEqual => unequal(compared),
-        Comparison::In | Comparison::NotIn => None,
+        Comparison::In | Comparison::NotIn => no_such_key(compared),
         _ => ordered(compared),
     }
+}
+
+/// A key that an object never has.
+fn no_such_key(compared: &Compared) -> Option<Settled> {
+    let key = compared.other.literal.as_ref()?.as_str()?;
+    let object = types::solid_kinds(&compared.value.schema).is_some_and(|kinds| kinds == ["object"]);
+    let Member::Never { members, .. } = types::member(&compared.value.schema, key) else { return None };
+    if !object {
+        return None;
+    }
+    let settled = Settled::new(
+        compared.comparison == Comparison::NotIn,
+        format!("`{}` has no key `{key}`", compared.value.words),
+    );
+    let all = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+    Some(match suggest::nearest(key, members.iter().map(|m| &**m)) {
+        Some(near) => {
+            let help = format!("did you mean `{near}`? its keys are {all}");
+            settled.help(help).change(Change::Word(near.to_owned()))
+        }
+        None if all.is_empty() => settled.help("it has no keys"),
+        None => settled.help(format!("its keys are {all}")),
+    })
 }
 
 fn unequal(compared: &Compared) -> Option<Settled> {
@@ -191,6 +217,10 @@ fn unequal(compared: &Compared) -> Option<Settled> {
         let bare = |text: &str| never(why.clone()).help(format!("write `{text}` without quotes")).change(Change::Bare);
         return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
             (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => bare(text),
+            (Some((_, Some(text))), ["boolean"]) if boolean(text).is_some() => {
+                let text = boolean(text)?;
+                never(why).help(format!("write `{text}`")).change(Change::Exactly(text))
+            }
             (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => bare(text),
             (Some((literal, None)), ["string"]) => {
                 let help = format!("write `'{}'` in quotes to compare text", literal.to_text());
@@ -228,6 +258,15 @@ fn unequal(compared: &Compared) -> Option<Settled> {
         Some(near) => d.help(format!("did you mean `{near}`?")).change(Change::Word(near.to_owned())),
         None => d,
     })
+}
+
+/// `true` and `false` as other languages write them.
+fn boolean(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some("true"),
+        "false" | "no" | "off" => Some("false"),
+        _ => None,
+    }
 }
 
 /// An order that one side rules out, or that a schema's limits settle.

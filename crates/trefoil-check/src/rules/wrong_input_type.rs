@@ -7,6 +7,7 @@ use trefoil_template::{Expression, Value};
 
 use super::object_in_prompt::in_json;
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::fit::misfit;
 use crate::semantic::rendered::{Piece, pieces};
 use trefoil_ir::types;
 
@@ -181,7 +182,7 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
     let wanted = types::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
     let kinds = types::solid_kinds(&held).filter(|k| !k.is_empty())?;
     if kinds.iter().any(|k| wanted.contains(k)) {
-        return None;
+        return misfit(&held, &field.schema);
     }
     Some(format!("it must be {}, not {}", types::spoken_kinds(&wanted), types::spoken_kinds(&kinds)))
 }

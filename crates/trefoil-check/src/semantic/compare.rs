@@ -133,6 +133,12 @@ impl Written<'_> {
                             };
                             items.iter().for_each(|item| self.pair(left, item, equal, types, found));
                         }
+                        // Whether an object has a key.
+                        (Comparison::In | Comparison::NotIn, Expression::Reference(_))
+                            if matches!(left, Expression::Literal(Value::Str(_), _)) =>
+                        {
+                            self.pair(left, right, *comparison, types, found);
+                        }
                         (Comparison::In | Comparison::NotIn, _) => {}
                         _ => self.pair(left, right, *comparison, types, found),
                     }

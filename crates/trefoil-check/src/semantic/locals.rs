@@ -74,5 +74,5 @@ fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[V
         Origin::Local(i) => types.get(i as usize).cloned().unwrap_or_else(types::any),
         Origin::Computed => types::any(),
     };
-    if local.each { types::item_of(&over) } else { over }
+    if local.each { types::each_of(&over) } else { over }
 }

@@ -10,6 +10,7 @@ pub mod conditions;
 pub mod cost;
 mod defined;
 mod exclusive;
+pub mod fit;
 pub mod flow;
 mod gaps;
 pub mod locals;

@@ -4,6 +4,7 @@
 //! business of [`super::defined`]. What refers to itself (a Blackboard laid over itself) is anything.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
@@ -346,6 +347,7 @@ impl<'p> Types<'p> {
             Source::Compose { seed, parts } => {
                 // The parts that lead to the path or past it; the seed is beneath them.
                 let mut found = Vec::new();
+                let mut beneath: Vec<Arc<str>> = Vec::new();
                 for part in parts {
                     let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
                     if shared == part.at.len() {
@@ -355,15 +357,17 @@ impl<'p> Types<'p> {
                         let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
                         found.push(if stopped { Walk::unknown() } else { whole });
                     } else if shared == path.len() {
-                        // Written beneath: an object, of which not all is known.
-                        if path.is_empty() {
-                            return Walk::unknown();
-                        }
-                        found.push(Walk::of(types::of_kind("object")));
+                        // Written beneath: an object with this key.
+                        beneath.extend(part.at.get(shared).cloned());
                     }
                 }
                 let seeded = path.iter().try_fold(seed, |value, name| value.get(name));
-                if let Some(seeded) = seeded {
+                if !beneath.is_empty() {
+                    let keys = seeded.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
+                    let keys: BTreeSet<Arc<str>> = beneath.into_iter().chain(keys).collect();
+                    let members = keys.into_iter().map(|key| (key, types::any(), true));
+                    found.push(Walk::of(types::object(members, true)));
+                } else if let Some(seeded) = seeded {
                     found.push(Walk::of(types::of_value(seeded)));
                 }
                 match found.len() {

@@ -9,6 +9,7 @@ mod comparisons;
 mod conditions;
 mod corpus;
 mod cost;
+mod deep_types;
 mod duplicate_findings;
 mod flow;
 mod models;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use trefoil::internals::fix::Change;
+use trefoil::internals::fix::{Change, Mended};
 use trefoil::internals::{Checks, Fixed, LoadOptions, ReadTrees, Report};
 use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
@@ -95,6 +95,9 @@ pub fn run(args: &Check) -> u8 {
     } else {
         (tell(&fixed), rendered(&fixed.report, args.format))
     };
+    if args.diff {
+        tell_withdrawn(&fixed);
+    }
     let report = fixed.report;
     if args.diff {
         output::say(
@@ -151,6 +154,7 @@ fn tell(fixed: &Fixed) -> u8 {
     for mended in &fixed.done {
         output::say(&format!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
     }
+    tell_withdrawn(fixed);
     if !fixed.changes.is_empty() {
         let names: Vec<&str> = fixed.changes.iter().map(|change| change.file.as_str()).collect();
         let files = if names.len() == 1 { "1 file".to_owned() } else { format!("{} files", names.len()) };
@@ -160,4 +164,13 @@ fn tell(fixed: &Fixed) -> u8 {
         output::refuse(&format!("`{file}` was not changed: {why}"), None);
     }
     if fixed.refused.is_empty() { exit::OK } else { exit::FAILED }
+}
+
+/// Says which fixes were not applied, and why.
+fn tell_withdrawn(fixed: &Fixed) {
+    for withdrawn in &fixed.withdrawn {
+        let Mended { file, line, rule, message } = &withdrawn.fix;
+        let why = format!("it would lead to another finding: {} ({})", withdrawn.why, withdrawn.rule);
+        output::say(&format!("not fixed {file}:{line}: {message} ({rule}): {why}"));
+    }
 }

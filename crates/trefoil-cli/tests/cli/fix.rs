@@ -115,3 +115,36 @@ fn a_file_that_may_not_be_written_is_left_alone_and_said() {
     ran.exits(1).says(&["`./a.yaml` was not changed", "fixed ./b.yaml:4"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
+
+#[test]
+fn a_fix_after_which_something_new_is_found_is_withdrawn() {
+    let folder = Folder::new();
+    // Under its right name the key would need a text; the other slip has nothing to do with it.
+    let text = AGENT.replace("instruction: You help.", "instructions:\n- You\n- help.\ndescripton: It helps.");
+    assert_ne!(text, AGENT);
+    folder.write("a.yaml", &text);
+    let line = 1 + text.lines().position(|line| line == "instructions:").unwrap();
+    let ran = folder.trefoil(&["check", "--fix", "a.yaml"]);
+    ran.exits(1).says(&[
+        &format!("fixed a.yaml:{}: write `description` (unknown-key)", line + 3),
+        &format!("not fixed a.yaml:{line}: write `instruction` (unknown-key): it would lead to another finding: "),
+        "(wrong-type)",
+    ]);
+    assert!(!ran.out.contains("fixable"), "{}", ran.out);
+    let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
+    assert_eq!(now, text.replace("descripton", "description"));
+    // With `--diff` too.
+    folder.write("a.yaml", &text);
+    let shown = folder.trefoil(&["check", "--fix", "--diff", "a.yaml"]);
+    assert!(shown.out.contains("+description") && !shown.out.contains("+instruction"), "{}", shown.out);
+}
+
+#[test]
+fn a_fix_that_leads_to_another_stays() {
+    let folder = Folder::new();
+    // The value is only read, and found to be wrong, under the right name.
+    folder.write("a.yaml", format!("{AGENT}timeoutms: 30s\n"));
+    folder.trefoil(&["check", "--fix", "a.yaml"]).exits(0);
+    let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
+    assert_eq!(now, format!("{AGENT}timeoutMs: 30000\n"));
+}

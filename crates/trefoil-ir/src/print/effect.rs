@@ -72,7 +72,7 @@ impl Printer<'_> {
         }
     }
     pub(super) fn human(&mut self, call: &HumanCall) {
-        let HumanCall { prompt, timeout_ms, on_timeout } = call;
+        let HumanCall { prompt, timeout_ms, on_timeout, answer_at: _ } = call;
         self.line(format!("prompt {}", self.expr(prompt)));
         if let Some(ms) = timeout_ms {
             self.line(format!("timeout {ms} ms"));

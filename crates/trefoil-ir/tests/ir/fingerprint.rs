@@ -49,8 +49,12 @@ fn everything() -> Program {
         workdir: Some(Expr::Const("/".into())),
     };
     steps.push(b.step("command", StepKind::Command(Box::new(command))));
-    let human =
-        HumanCall { prompt: Expr::Const("?".into()), timeout_ms: Some(1), on_timeout: OnTimeout::Answer("no".into()) };
+    let human = HumanCall {
+        prompt: Expr::Const("?".into()),
+        timeout_ms: Some(1),
+        on_timeout: OnTimeout::Answer("no".into()),
+        answer_at: None,
+    };
     steps.push(b.step("human", StepKind::Human(Box::new(human))));
     steps.push(b.wait("wait", 3));
     steps.push(b.compute("value", "{{input}}"));

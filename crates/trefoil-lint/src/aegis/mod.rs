@@ -38,7 +38,6 @@ use unit::{Agent, Found, Workflow};
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     text::of_workflow,
     state::names,
-    state::unanswered,
     reach::initial,
     reach::endless,
     limit::entries,

@@ -17,12 +17,18 @@ use trefoil_front::mend;
 use trefoil_front::mend::respelt;
 use trefoil_front::read::Reader;
 
+use super::indented;
+
 /// Looks at the steps of a pipeline.
 pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
     for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
         let Some(callee) = name.callee.as_deref() else { continue };
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
+            let declared = callee.inputs.get(&key.value).is_some();
+            if !declared && indented::check(reader, step, callee, key, value) {
+                continue;
+            }
             if let Some(text) = bound.texts.get(value, At::Step(index)) {
                 passed(reader, bound, callee, map, (key, text));
             }

@@ -21,7 +21,9 @@ pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_
             let d = Diagnostic::warning("no-effect", reader.at(inner.span), message);
             reader.report(d.label(reader.at(own.span), "the output is written here"));
         }
-        if !name.id.is_empty() {
+        // An id that no manifest has may be a path, and the name of its result is another one then.
+        let lost = matches!(step.target, Target::Ref(_)) && name.callee.is_none() && step.state_key.is_none();
+        if !name.id.is_empty() && !lost {
             let before = names.named(&name.key).first().filter(|first| **first < i);
             let before = before.and_then(|first| pipeline.steps.get(*first));
             check_key(reader, names, &name.key, named_at(step, step.state_key.or(inline)), before);

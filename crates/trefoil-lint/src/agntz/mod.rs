@@ -4,6 +4,7 @@
 pub mod agents;
 pub mod braces;
 pub mod copied;
+pub mod indented;
 pub mod inputs;
 pub mod keys;
 pub mod literals;

@@ -33,8 +33,10 @@ fn mistake(text: &BoundText, error: SyntaxError) -> Diagnostic {
         Some(meant) => {
             let wrong = text.source.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
             // A sign has one meaning; a word may be another one.
+            // One of the two quotes needs no escape in the scalar.
+            let meant = if text.source.style == yaml::Style::Single { meant.replace('\'', "\"") } else { meant };
             let near = suggest::near(wrong, [meant.trim()]);
-            let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
+            let sure = error.sure || !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
             let message = format!("write `{}`", meant.trim());
             if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
         }

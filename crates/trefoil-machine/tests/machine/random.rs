@@ -154,7 +154,12 @@ impl Lower {
             }
             Node::Human => {
                 let prompt = Expr::Template(self.build.text("well?"));
-                let call = HumanCall { prompt, timeout_ms: Some(50), on_timeout: OnTimeout::Answer("no".into()) };
+                let call = HumanCall {
+                    prompt,
+                    timeout_ms: Some(50),
+                    on_timeout: OnTimeout::Answer("no".into()),
+                    answer_at: None,
+                };
                 self.effect("ask", StepKind::Human(Box::new(call)))
             }
             Node::Tool(read) => {
@@ -402,7 +407,7 @@ impl Lower {
         }
         let gate = self.label("GATE");
         let prompt = Expr::Template(self.build.text("sure?"));
-        let call = HumanCall { prompt, timeout_ms: Some(50), on_timeout: OnTimeout::Fail };
+        let call = HumanCall { prompt, timeout_ms: Some(50), on_timeout: OnTimeout::Fail, answer_at: None };
         let step = self.build.step(&gate, StepKind::Human(Box::new(call)));
         let step = self.build.out(step, &gate);
         let sure = self.build.cond(&format!("{{{{{gate}}}}} == \"sure\""));

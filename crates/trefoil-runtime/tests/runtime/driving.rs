@@ -147,8 +147,10 @@ fn people_answer_or_the_default_does_or_the_step_fails() {
     let run = |says: Option<&'static str>, after: u64, on_timeout: OnTimeout| {
         let mut b = Build::new();
         let prompt = Expr::Template(b.text("ok with {{input}}?"));
-        let ask =
-            b.step("approve", StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout })));
+        let ask = b.step(
+            "approve",
+            StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout, answer_at: None })),
+        );
         let main = b.flow("main", ask, None);
         let mut world = World::echo();
         world.ports.humans = Arc::new(Says(says, after, world.clock.clone()));

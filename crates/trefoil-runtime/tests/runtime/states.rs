@@ -188,7 +188,10 @@ impl HumanInbox for Person {
 fn gate(says: &[&'static str], on_timeout: OnTimeout) -> (RunOutcome, World, Arc<Person>) {
     let mut b = Build::new();
     let prompt = Expr::Template(b.text("ok?"));
-    let ask = b.step("ASK", StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout })));
+    let ask = b.step(
+        "ASK",
+        StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout, answer_at: None })),
+    );
     let ask = b.out(ask, "ASK");
     let done = b.model("DONE", "done: {{ASK}}");
     let yes = go(&mut b, Takes::Success, "{{ASK}} == \"yes\"", 1);

@@ -51,7 +51,7 @@ impl HumanInbox for Inbox {
 fn asking(b: &mut Build, label: &str, timeout_ms: Option<u64>) -> trefoil_ir::StepId {
     let prompt = Expr::Template(b.text("ok with {{input}}?"));
     let on_timeout = OnTimeout::Answer("nobody".into());
-    let ask = b.step(label, StepKind::Human(Box::new(HumanCall { prompt, timeout_ms, on_timeout })));
+    let ask = b.step(label, StepKind::Human(Box::new(HumanCall { prompt, timeout_ms, on_timeout, answer_at: None })));
     b.out(ask, label)
 }
 

@@ -288,6 +288,9 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
     if b.frames().is_empty() && matches!(b.slice(tag.inner.clone()), "this" | ".") {
         b.stray(tag.inner.clone());
     }
+    if super::otherwise::report(b, tag.inner.clone()) {
+        return None;
+    }
     let mut c = cursor(b, &tag.inner);
     let name = c.peek_name();
     if ["elseif", "elsif", "elif", "else_if", "elseIf"].contains(&name) {

@@ -1,11 +1,13 @@
 //! Templates: parse once, render many times.
 //!
 //! `scan` finds tags, `plain` (agntz, SirenSpec) and `handlebars` (AEGIS) read them, `build` makes the program,
-//! `render` runs it, `part` cuts a placeholder or a block out of it.
+//! `render` runs it, `part` cuts a placeholder or a block out of it. `otherwise` knows what other languages write for a missing
+//! value.
 
 pub(crate) mod build;
 pub(crate) mod frame;
 mod handlebars;
+mod otherwise;
 mod part;
 mod plain;
 pub(crate) mod program;

@@ -150,6 +150,9 @@ fn inside(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
 }
 
 fn placeholder(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
+    if super::otherwise::report(b, trimmed(b.source, inner.clone())) {
+        return;
+    }
     let text = b.slice(inner.clone());
     let bar = if b.policy.filters { text.find('|') } else { None };
     let span = trimmed(b.source, inner.start..bar.map_or(inner.end, |bar| inner.start + bar));

@@ -20,6 +20,9 @@ fn report(texts: &[&str], parse: impl Fn(&str) -> Result<(), Vec<SyntaxError>>) 
                     if let Some(help) = error.help {
                         let _ = writeln!(out, "        help: {help}");
                     }
+                    if let Some(meant) = error.meant.filter(|_| error.sure) {
+                        let _ = writeln!(out, "        certainly meant: {meant}");
+                    }
                 }
             }
         }
@@ -51,6 +54,8 @@ fn agntz_templates() {
                 "{{name} and {{other}}",
                 "one {{a..b}} two {{.c}} three {{d.}}",
                 "{{your name}}",
+                "{{name || 'none'}}",
+                "{{ user.name ?? \"none\" }}",
                 "{{list[0]}}",
                 "{{'text'}}",
                 "{{name | upper}}",
@@ -95,6 +100,10 @@ fn sirenspec_templates() {
         templates(
             Policy::SIRENSPEC,
             &[
+                "{{ a.output || 'x' }} and {{a.output ?? 'x'}}",
+                "{{ a.output or 'it\"s' }} and {{ a.output ?: \"x\" }}",
+                "{{ a.output | default: 'x' }} and {{ a.output | default 'x' }}",
+                "{{ a.output || b.output }}",
                 "{{ a.output | upper }}",
                 "{{ a.output | defualt('x') }}",
                 "{{ a.output | default }}",
@@ -125,6 +134,10 @@ fn aegis_templates() {
         templates(
             Policy::AEGIS,
             &[
+                "{{ a.output || 'x' }} and {{a.output ?? 'x'}}",
+                "{{ a.output or 'it\"s' }} and {{ a.output ?: \"x\" }}",
+                "{{ a.output | default: 'x' }} and {{ a.output |default: 'x' }}",
+                "{{ a.output || b.output }}",
                 "{{}} {{ }} {{{ }}}",
                 "{{name",
                 "{{{name}} x",

@@ -74,6 +74,16 @@ const CASES: &[(&str, bool, &str)] = &[
         "id: a\nkind: sequential\ninputSchema: { done: boolean }\nsteps:\n  - ref: b\n    when: '{{done}}  ==  <<\"true\"=>true>>'\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
     ),
     (
+        "never-true",
+        true,
+        "id: a\nkind: sequential\ninputSchema: { done: boolean }\nsteps:\n  - ref: b\n    when: '{{done}} == <<True=>true>>'\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "never-true",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { done: boolean }\ninstruction: 'Write.{{#if done == <<yes=>true>>}} Well.{{/if}}'\n",
+    ),
+    (
         "constant-condition",
         true,
         "id: a\nkind: sequential\ninputSchema: { done: boolean }\nsteps:\n  - ref: b\n    when: <<done == true=>\"{{done}} == true\">> # at the end\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
@@ -152,6 +162,26 @@ const CASES: &[(&str, bool, &str)] = &[
         "template-unknown-helper",
         true,
         "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task:\n    instruction: Write.\n    prompt_template: '{{<<uper=>upper>> input}}' # loud\n",
+    ),
+    (
+        "template-bad-filter",
+        true,
+        "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: 'Go on: {{ inputs.message <<|| \"x\"=>| default(\"x\")>> }}' }\nnodes:\n  draft: { agent: w, writes: output.text }\ninput: { message: x }\n",
+    ),
+    (
+        "template-syntax",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task:\n    instruction: Write.\n    prompt_template: \"{{<<input ?? 'none'=>default input 'none'>>}} {{instruction}}\"\n",
+    ),
+    (
+        "unknown-reference",
+        true,
+        "id: a\nkind: sequential\nsteps:\n  - ref: \"<<./writer.yaml=>writer>>\" # whom\n=>other\nid: writer\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "unknown-key",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m, temperature: <<0,7=>0.7>> }\ninstruction: Write.\n",
     ),
     (
         "condition-unknown-name",

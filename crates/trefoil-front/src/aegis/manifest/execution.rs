@@ -254,6 +254,11 @@ const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
 /// The older form, an object of `system`, `output` and `semantic`: what it says of exit code and output format counts.
 fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
     let mut validators = Vec::new();
+    // One entry of the newer form, without its dash.
+    if node.mapping().is_some_and(|mapping| mapping.get("type").is_some()) {
+        reader.wrong_type(node, "validation", "a list");
+        return validators;
+    }
     let Some(mut fields) = reader.fields(node, "validation") else { return validators };
     reader.report(
         Diagnostic::warning("deprecated", reader.at(fields.head()), "`validation` as a mapping is an old spelling")

@@ -50,18 +50,6 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether it can hold for what a person answered.
-    pub fn takes_answer(&self, answer: &str) -> bool {
-        let word = answer.trim().to_lowercase();
-        match self {
-            Self::InputEquals(text) => *text.value == *answer,
-            Self::InputEqualsYes => YES.contains(&&*word),
-            Self::InputEqualsNo => NO.contains(&&*word),
-            Self::Always | Self::OnSuccess | Self::Custom(_) => true,
-            _ => false,
-        }
-    }
-
     /// As a person reads it.
     pub fn describe(&self) -> String {
         match self {

@@ -73,6 +73,17 @@ impl Units<'_> {
         let own = self.current.as_ref().map(|(_, id)| &**id);
         let others = || self.ids.names(from).filter(|n| Some(*n) != own);
         let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
+        if let Some(stem) = file_stem(id) {
+            let known = others().any(|name| name == stem);
+            let instead =
+                if known { format!("write `ref: {stem}`") } else { format!("available: {}", listed(others())) };
+            let d = d.help(format!("`ref` is the `id` of an agent, not a path; {instead}"));
+            let place = text.value.find(id).map(|found| text.source(found as u32..(found + id.len()) as u32));
+            return reader.report(match place.filter(|_| known) {
+                Some(place) => d.fix(format!("write `{stem}`"), reader.at(place), stem),
+                None => d,
+            });
+        }
         reader.report(match suggest::near(id, others()) {
             Some(near) => {
                 let d = d.help(format!("did you mean `{}`?", near.name));
@@ -103,4 +114,11 @@ fn report_ring(reader: &Reader<'_>, text: &Text, ring: &[Link], at: Location) {
         }
     }
     reader.report(d.help("repeat steps with `until` and `maxIterations` instead"));
+}
+
+/// The name of the file, if a path to one is written instead of an id.
+fn file_stem(id: &str) -> Option<&str> {
+    let name = id.rsplit('/').next()?;
+    let stem = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name);
+    (stem.len() < id.len() && !stem.is_empty()).then_some(stem)
 }

@@ -67,7 +67,9 @@ const HOST_KEYS: [&str; 10] = [
 pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     if let Some(text) = node.string() {
         let d = Diagnostic::error("wrong-type", reader.at(node.span), "`model` must be a mapping, not text");
-        reader.report(d.help(format!("write `model: {{ provider: openai, name: {} }}`", text.value)));
+        let known = text.value.split_once([':', '/']).filter(|(provider, _)| providers::PROVIDERS.contains(provider));
+        let (provider, name) = known.unwrap_or(("openai", &text.value));
+        reader.report(d.help(format!("write `model: {{ provider: {}, name: {} }}`", provider.trim(), name.trim())));
         return None;
     }
     let mut fields = reader.fields(node, "model")?;

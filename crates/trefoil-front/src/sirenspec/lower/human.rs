@@ -17,6 +17,7 @@ pub fn lower(flow: &Workflow<'_>, at: usize, node: &HumanNode<'_>) -> Option<Low
         prompt,
         timeout_ms: node.timeout_ms,
         on_timeout: node.on_timeout.clone(),
+        answer_at: None,
     })));
     lowered.policy.timeout_at = node.timeout_at.map(|at| flow.at(at));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));

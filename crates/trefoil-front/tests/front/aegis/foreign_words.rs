@@ -154,7 +154,6 @@ fn conditions_that_other_systems_call_otherwise() {
       transitions: [{ condition: input_equals_yes, target: END }, { condition: on_failure, target: END }]
 ",
         expect![[r#"
-            warning 10:25 unknown-value: no transition of `A` matches `later`, so the run fails if nobody answers in time (add a transition for it, or one with `condition: always`)
             warning 11:80 impossible-transition: `on_failure` is never true here (if nobody answers in time, the response is the `default_response`)
         "#]],
     );

@@ -26,7 +26,7 @@ fn blanks_and_misplaced_keys() {
         "  model: smart\n  instructions: x\n",
         expect![[r#"
             warning 7:3 unknown-key: spec has no key `model` (it belongs under `runtime`)
-            warning 8:3 unknown-key: spec has no key `instructions`
+            warning 8:3 unknown-key: spec has no key `instructions` (it is ignored; available: `context`, `input_schema`, `execution`, `security`, `volumes`, `env`, `security_context`, `advanced`, `type`, `tools`, `output_handler`, `schedule`, ...)
         "#]],
     );
     of_workflow(

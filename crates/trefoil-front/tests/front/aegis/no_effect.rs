@@ -14,7 +14,7 @@ fn what_is_declared_and_not_run_is_held_against_the_format() {
             info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, not in a container
             error 7:32 unknown-value: `mode` cannot be `blok` (available: `allow`, `deny`, `none`)
             warning 7:38 unknown-key: network has no key `alowlist` (did you mean `allowlist`?) {fix: "allowlist"}
-            error 7:74 wrong-type: `read` must be a list, not text
+            error 7:74 wrong-type: `read` must be a list, not text (write `read: [/workspace]`)
             error 7:106 wrong-type: `cpu` must be a whole number, not text
             error 7:120 unknown-value: `memory` cannot be `lots` (write a number and a unit, such as `512Mi` or `1Gi`)
             warning 8:36 unknown-value: `mount_path` cannot be `/data` (use `/workspace` or a path under it)

@@ -277,7 +277,7 @@ instruction: hi
 examples: 5
 "#,
         expect![[r#"
-            error 5:11 wrong-type: `examples` must be a list, not a number
+            error 5:11 wrong-type: `examples` must be a list, not a number (write `examples: [{ input: a question, output: an answer }]`)
         "#]],
     );
 }

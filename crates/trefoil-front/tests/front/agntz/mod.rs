@@ -13,6 +13,7 @@ mod mutations;
 mod names;
 mod placeholders;
 mod schema;
+mod shapes;
 mod steps;
 mod support;
 mod swallowed_keys;

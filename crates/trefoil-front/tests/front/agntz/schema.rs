@@ -74,7 +74,7 @@ inputSchema:
             warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?) {fix: "minimum"}
             error 15:20 invalid-schema: `required` must be a list of names, not a boolean (write it next to `properties`, with the names of the required ones)
             error 16:17 invalid-schema: a type must be text (write `"null"` in quotes)
-            error 17:8 wrong-type: a schema must be a mapping, not a list
+            error 17:8 wrong-type: a schema must be a mapping, not a list (write `key: value` on each line, without a dash before it)
         "#]],
     );
 }
@@ -89,7 +89,7 @@ instruction: hi
 inputSchema: [q]
 "#,
         expect![[r#"
-            error 5:14 wrong-type: `inputSchema` must be a mapping, not a list
+            error 5:14 wrong-type: `inputSchema` must be a mapping, not a list (write `inputSchema: { q: string }`, with every name that it lists)
         "#]],
     );
 }

@@ -77,7 +77,7 @@ steps:
             error 7:15 wrong-type: `stateKey` must not be empty
             warning 8:5 no-effect: `until` has no effect: a loop is declared on the pipeline, not on a step
             warning 9:5 no-effect: `retry` has no effect: a failing step fails its pipeline
-            warning 10:5 unknown-key: a step has no key `foo`
+            warning 10:5 unknown-key: a step has no key `foo` (it is ignored; available: `ref`, `maxIterations`, `onError`)
         "#]],
     );
 }
@@ -195,7 +195,6 @@ prompt: x
         expect![[r#"
             error agent.yaml 4:10 unknown-reference: no manifest in this folder has the id `writter` (did you mean `writer`?) {fix: "writer"}
             error agent.yaml 5:10 unknown-reference: no manifest in this folder has the id `nobody` (available: `writer`)
-            warning agent.yaml 6:5 state-key: no template can name `a b` (write another `stateKey` for the step)
             error agent.yaml 6:10 invalid-reference: `a b` is not a reference to an agent: a reference cannot contain spaces
             info agent.yaml 7:10 reference-version: the version `latest` is ignored: `writer` is the manifest in this folder
             error agent.yaml 8:10 invalid-reference: `writer@-bad` is not a reference to an agent: `-bad` is not `latest`, an alias that starts with a letter or digit, or a timestamp that ends in `Z`

@@ -105,7 +105,7 @@ fn nodes_that_do_not_say_their_type() {
     node(
         "  n: {agent: a, prompt: p, writes: output.n}\n",
         expect![[r#"
-            warning 5:17 unknown-key: node `n` has no key `prompt`
+            warning 5:17 unknown-key: node `n` has no key `prompt` (it is ignored; available: `type`, `streaming`, `retry`, `on_failure`, `max_tokens_per_call`)
         "#]],
     );
 }

@@ -322,7 +322,7 @@ fn guardrails() {
         &top("[{name: pii, config: {entities: [mail], entity: email}}]"),
         expect![[r#"
             error 4:46 unknown-value: `entities` cannot be `mail` (did you mean `email`? available: `email`, `phone`, `ssn`, `credit_card`) {fix: "email"}
-            warning 4:53 unknown-key: config has no key `entity`
+            warning 4:53 unknown-key: config has no key `entity` (it is ignored; available: `action`, `replacement`)
         "#]],
     );
 }

@@ -18,6 +18,7 @@ pub fn lower(scene: &Scene<'_>, index: usize, state: &HumanState, timeout_ms: Op
         prompt: prompt.unwrap_or_else(|| constant("")),
         timeout_ms: Some(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)),
         on_timeout: state.default_response.clone().map_or(OnTimeout::Fail, OnTimeout::Answer),
+        answer_at: state.default_span.map(|span| scene.at(span)),
     };
     let shape = object([
         ("status", constant("success")),

@@ -1,7 +1,9 @@
 //! Typed access to the spanned tree. Every problem is reported in its place, and reading continues.
 
+mod form;
+mod unknown;
+
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
 
@@ -165,12 +167,17 @@ impl<'d> Reader<'d> {
     /// The same, with the value that was surely meant, as it is written in the file.
     fn mistyped(&self, node: &Node, what: &str, expected: &str, meant: Option<String>) -> Diagnostic {
         // `a step` is a phrase, `steps` a key
+        let advice = match expected {
+            "a list" => form::list(node, what),
+            "a mapping" => form::mapping(node, what),
+            _ => None,
+        };
         let what = if what.contains(' ') { what.to_owned() } else { format!("`{what}`") };
         let message = format!("{what} must be {expected}, not {}", node.describe());
         let d = Diagnostic::error("wrong-type", self.at(node.span), message);
         match meant {
             Some(meant) => d.fix(format!("write `{meant}`"), self.at(node.span), meant),
-            None => d,
+            None => Diagnostic { help: advice, ..d },
         }
     }
     /// The fields of a mapping; reports any other node. `what` names it in messages.
@@ -497,53 +504,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn finish(self) {
         self.without_value();
         self.mapping.entries.iter().for_each(|entry| self.note_block(entry));
-        let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
-        let unknown: Vec<&Entry> = unknown.collect();
-        if unknown.is_empty() {
-            return;
-        }
-        let (alone, present) = (unknown.len() == 1, self.mapping.entries.iter().map(|e| &*e.key.value));
-        let present: HashSet<&str> = present.collect();
-        for (index, entry) in unknown.iter().enumerate() {
-            if index == UNKNOWN_KEYS {
-                let message = format!("{} more unknown keys of {} are not shown", unknown.len() - index, self.what);
-                self.reader.report(Diagnostic::warning("unknown-key", self.reader.at(entry.key.span), message));
-                break;
-            }
-            let key = &*entry.key.value;
-            let at = self.reader.at(entry.key.span);
-            let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
-            // Never the same key twice.
-            let free = |name: &str| !present.contains(name);
-            let other =
-                || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
-            // The only unknown key may well be the only missing one.
-            let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
-            let known = || self.known.iter().copied();
-            let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
-            let foreign = |name: &'static str| suggest::Near { name, distance: usize::MAX, sure: false };
-            // A word of another system is that word, however near it comes to a key.
-            let other = other().filter(|_| near.is_none_or(|near| near.distance > 0)).map(|(_, name)| foreign(name));
-            let meant = other.or(near).or_else(|| needed().map(|name| foreign(name)));
-            let place = self.elsewhere.iter().find(|(word, _)| *word == key);
-            if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
-                d = d.help(format!("it belongs {place}"));
-            } else if let Some(meant) = meant {
-                let misfit = self.misfit(meant.name, &entry.value);
-                let mut help = format!("did you mean `{}`?", meant.name);
-                if let Some(form) = misfit {
-                    help = format!("{help} it needs {form}");
-                }
-                if let Some((_, without)) = self.deciding.iter().find(|(name, _)| *name == meant.name && free(name)) {
-                    d.severity = Severity::Error;
-                    let comma = if misfit.is_some() { ";" } else { "" };
-                    help = format!("{help}{comma} without it {without}");
-                }
-                let renames = misfit.is_none() && free(meant.name);
-                d = if renames { respelt(d.help(help), at, &entry.key, meant) } else { d.help(help) };
-            }
-            self.reader.report(d);
-        }
+        self.report_unknown();
     }
 }
 

@@ -2,22 +2,29 @@
 //!
 //! That happens in memory. What came of it is written at the end, or only shown. Nothing but the bytes of the fixes changes.
 //! A file is replaced as a whole or not at all, only while it is what was checked, and only if it was named or is really in
-//! a folder that was named. Fixes that need a person are left alone.
+//! a folder that was named. Fixes that need a person are left alone, and so are those after which something new is found
+//! where they changed the text: `history` tells which.
+
+mod history;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use similar::TextDiff;
 use trefoil_syntax::diagnostic::edit;
-use trefoil_syntax::{Edit, FileId, Files, Fix, SourceFile};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, SourceFile};
 
+use self::history::{History, Known};
 use crate::door::{self, Rooms};
 use crate::load::{LoadOptions, Report, check};
 
 /// How often files are checked again. A fix that makes room for another is rare; one that undoes another is a mistake.
 const ROUNDS: usize = 10;
+
+/// How often everything is done again without the fixes that made something new. What is left after that is not fixed at all.
+const ATTEMPTS: usize = 5;
 
 /// What came of it.
 #[derive(Clone, Default)]
@@ -26,6 +33,8 @@ pub struct Fixed {
     pub report: Report,
     /// What was fixed, in the order of fixing.
     pub done: Vec<Mended>,
+    /// What looked safe and was not applied, because something new would be found where it changed the text.
+    pub withdrawn: Vec<Withdrawn>,
     /// The files that changed, by name.
     pub changes: Vec<Change>,
     /// Files that could not be changed, by name, and why.
@@ -43,6 +52,17 @@ pub struct Mended {
     pub rule: &'static str,
     /// What was done.
     pub message: String,
+}
+
+/// One fix that was not applied after all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withdrawn {
+    /// The fix; the line is the one before any change.
+    pub fix: Mended,
+    /// The message of the finding that would be new.
+    pub why: String,
+    /// The rule of that finding.
+    pub rule: &'static str,
 }
 
 /// A file before and after.
@@ -68,7 +88,7 @@ impl Change {
 /// Checks the paths and applies the safe fixes of what is found.
 pub fn fix(paths: &[String], options: &LoadOptions) -> Fixed {
     let mut fixing = Fixing::new(paths, options);
-    fixing.rounds();
+    fixing.settle();
     fixing.write();
     fixing.out
 }
@@ -76,7 +96,7 @@ pub fn fix(paths: &[String], options: &LoadOptions) -> Fixed {
 /// Checks the paths and works out the same, without writing anything.
 pub fn preview(paths: &[String], options: &LoadOptions) -> Fixed {
     let mut fixing = Fixing::new(paths, options);
-    fixing.rounds();
+    fixing.settle();
     fixing.out
 }
 
@@ -91,6 +111,10 @@ struct Fixing<'p> {
     folders: Rooms,
     /// What changed, by real path.
     changed: BTreeMap<PathBuf, Change>,
+    /// What was done to each file, and what was found before.
+    history: History,
+    /// Fixes that are not applied, because of what they made.
+    barred: BTreeMap<Known, Withdrawn>,
     out: Fixed,
 }
 
@@ -104,29 +128,60 @@ impl<'p> Fixing<'p> {
             named: files.into_iter().map(door::real).collect(),
             folders: Rooms::new(folders.into_iter().map(door::real)),
             changed: BTreeMap::new(),
+            history: History::default(),
+            barred: BTreeMap::new(),
             out: Fixed::default(),
         }
     }
+    /// Fixes in memory, and again without the fixes that made something new, until there are none.
+    fn settle(&mut self) {
+        for attempt in 0..=ATTEMPTS {
+            self.rounds(if attempt < ATTEMPTS { ROUNDS } else { 0 });
+            let made = self.history.made(&self.out.report);
+            if made.is_empty() {
+                break;
+            }
+            self.barred.extend(made);
+            self.restart();
+        }
+        self.out.changes = self.changed.values().cloned().collect();
+        self.out.withdrawn = self.barred.values().cloned().collect();
+        let report = &mut self.out.report;
+        for d in &mut report.diagnostics {
+            let barred = self.history.known(d, &report.files).is_some_and(|known| self.barred.contains_key(&known));
+            if let Some(fix) = d.fix.as_mut().filter(|_| barred) {
+                fix.safe = false;
+            }
+        }
+    }
+    /// Everything as it was before the first round.
+    fn restart(&mut self) {
+        self.options.overlay = self.given.clone();
+        self.changed.clear();
+        self.history = History::default();
+        self.out = Fixed::default();
+    }
     /// Fixes in memory until nothing changes.
-    fn rounds(&mut self) {
-        for _ in 0..ROUNDS {
-            self.out.report = check(self.paths, &self.options);
-            if !self.round() {
+    fn rounds(&mut self, most: usize) {
+        for done in 0..=most {
+            let report = check(self.paths, &self.options);
+            self.history.checked(&report);
+            if done == most || !self.round(&report) {
+                self.out.report = report;
                 break;
             }
         }
-        self.out.report = check(self.paths, &self.options);
-        self.out.changes = self.changed.values().cloned().collect();
     }
     /// Applies the fixes of the report; whether anything changed.
-    fn round(&mut self) -> bool {
-        let report = std::mem::take(&mut self.out.report);
+    fn round(&mut self, report: &Report) -> bool {
         let files = &report.files;
         let mut known = HashMap::new();
         let mut may = |id: FileId| *known.entry(id).or_insert_with(|| self.may_change(files.get(id)));
-        let wanted = report.diagnostics.iter().filter_map(|d| Some((d.rule, d.fix.as_deref()?)));
+        let wanted = report.diagnostics.iter().filter_map(|d| Some((d, d.fix.as_deref()?)));
         let wanted = wanted.filter(|(_, fix)| fix.safe && fix.edits.iter().all(|e| may(e.location.file)));
-        let wanted: Vec<(&'static str, &Fix)> = wanted.collect();
+        let barred =
+            |d: &Diagnostic| self.history.known(d, files).is_some_and(|known| self.barred.contains_key(&known));
+        let wanted: Vec<(&Diagnostic, &Fix)> = wanted.filter(|(d, _)| !barred(d)).collect();
         let wanted = one_slip_each(wanted, files);
         let chosen = edit::compatible(wanted.iter().map(|(_, fix)| *fix));
         let mut by_file: BTreeMap<FileId, Vec<&Edit>> = BTreeMap::new();
@@ -138,17 +193,20 @@ impl<'p> Fixing<'p> {
             let Some(file) = files.get(id) else { continue };
             if let Some(text) = edit::apply(file.text(), &edits) {
                 self.change(file, &text);
+                self.history.changed(file, &edits);
                 written.insert(id);
             }
         }
-        for (rule, fix) in wanted {
+        for (d, fix) in wanted {
             let Some(first) = fix.edits.first().filter(|e| written.contains(&e.location.file)) else { continue };
             if let Some(file) = files.get(first.location.file)
                 && chosen.iter().any(|c| std::ptr::eq(*c, fix))
             {
                 let line = file.position(first.location.span.start).line;
                 let message = fix.message.clone();
-                self.out.done.push(Mended { file: file.name().to_owned(), line, rule, message });
+                let done = Mended { file: file.name().to_owned(), line, rule: d.rule, message };
+                self.history.applied(d, fix, files, &done);
+                self.out.done.push(done);
             }
         }
         !written.is_empty()
@@ -175,7 +233,7 @@ impl<'p> Fixing<'p> {
     /// Writes what changed; what could not be written is taken back.
     fn write(&mut self) {
         for (real, change) in &self.changed {
-            if let Err(why) = replace(real, change) {
+            if let Err(why) = write::replace(real, change) {
                 self.out.refused.insert(change.file.clone(), why);
             }
         }
@@ -199,7 +257,7 @@ impl<'p> Fixing<'p> {
 
 /// Leaves out what would give one name to two different words of a file (`descripton`, `desciption`) in one go: the next
 /// round sees whether there is still room for it.
-fn one_slip_each<'f>(wanted: Vec<(&'static str, &'f Fix)>, files: &Files) -> Vec<(&'static str, &'f Fix)> {
+fn one_slip_each<'f>(wanted: Vec<(&'f Diagnostic, &'f Fix)>, files: &Files) -> Vec<(&'f Diagnostic, &'f Fix)> {
     let mut originals: BTreeMap<(FileId, &str), &str> = BTreeMap::new();
     let mut fits = |fix: &'f Fix| {
         fix.edits.iter().filter(|e| !e.text.is_empty()).all(|e| {
@@ -210,37 +268,4 @@ fn one_slip_each<'f>(wanted: Vec<(&'static str, &'f Fix)>, files: &Files) -> Vec
         })
     };
     wanted.into_iter().filter(|(_, fix)| fits(fix)).collect()
-}
-
-/// Replaces a file by its new text, if it still is what was read.
-fn replace(path: &Path, change: &Change) -> Result<(), String> {
-    let now = door::named(path, change.before.len() as u64).map_err(|why| why.reason());
-    if now.ok().as_deref() != Some(change.before.as_bytes()) {
-        return Err("it was changed during the check".to_owned());
-    }
-    let beside = beside(path);
-    let done = write(path, &beside, &change.after);
-    if done.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    done.map_err(|e| door::reason(&e))
-}
-
-/// A name for what is not finished, in the same folder: renaming works within a file system only.
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
-}
-
-fn write(path: &Path, beside: &Path, text: &str) -> std::io::Result<()> {
-    let permissions = std::fs::metadata(path)?.permissions();
-    if permissions.readonly() {
-        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it is read-only"));
-    }
-    let mut file = std::fs::File::options().write(true).create_new(true).open(beside)?;
-    file.write_all(text.as_bytes())?;
-    file.set_permissions(permissions)?;
-    file.sync_all()?;
-    drop(file);
-    std::fs::rename(beside, path)
 }

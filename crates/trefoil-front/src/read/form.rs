@@ -1,0 +1,96 @@
+//! What a value should look like, for the advice when it has another form: a text instead of a list, a list of entries with ids
+//! instead of a mapping.
+
+use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar};
+
+/// Keys whose lists have mappings as their items, and an item for a text that stands in for the list; `_` is the text.
+const ITEMS: &[(&str, &str)] = &[
+    ("transitions", "{ target: _ }"),
+    ("steps", "{ ref: _ }"),
+    ("branches", "{ ref: _ }"),
+    ("edges", "{ from: a, to: b }"),
+    ("examples", "{ input: a question, output: an answer }"),
+    ("agents", "{ agent: _ }"),
+    ("judges", "{ agent: _ }"),
+    ("validation", "{ type: semantic, judge_agent: a-judge, criteria: what is checked }"),
+    ("context", "{ type: text, content: _ }"),
+    ("guardrails", "{ type: _ }"),
+    ("spawnable", "{ ref: _ }"),
+    ("volumes", "{ name: _ }"),
+];
+
+/// Keys whose values are mappings, and the key that a text was meant for; `_` is the text.
+const KEYS: &[(&str, &str)] = &[
+    ("runtime", "{ model: _ }"),
+    ("task", "{ instruction: _ }"),
+    ("metadata", "{ name: _ }"),
+    ("input", "{ message: _ }"),
+    ("inputSchema", "{ _: string }"),
+    ("outputSchema", "{ _: string }"),
+    ("consensus", "{ strategy: _ }"),
+    ("retry", "{ max_attempts: _ }"),
+];
+
+/// How many characters of a value an example repeats.
+const SHOWN: usize = 40;
+
+/// What to write where a list is needed. `what` is the key, or a phrase.
+pub(super) fn list(node: &Node, what: &str) -> Option<String> {
+    let example = || ITEMS.iter().find(|(key, _)| *key == what).map(|(_, example)| *example);
+    match &*node.kind {
+        Kind::Mapping(mapping) => {
+            let first = &mapping.entries.first()?.key.value;
+            Some(format!("start each entry with a dash: `- {first}: ...`, and align its other keys with `{first}`"))
+        }
+        Kind::Scalar(..) if is_key(what) => {
+            let value = shown(node)?;
+            Some(format!("write `{what}: [{}]`", example().unwrap_or("_").replace('_', value)))
+        }
+        _ => None,
+    }
+}
+
+/// What to write where a mapping is needed.
+pub(super) fn mapping(node: &Node, what: &str) -> Option<String> {
+    match &*node.kind {
+        Kind::Sequence(items) => {
+            let named = items.first()?.mapping().and_then(name);
+            match (named, items.first()?.string()) {
+                (Some((key, name)), _) => Some(format!(
+                    "write each entry under its name instead of `- {key}: {name}`: `{name}:`, and its other keys indented below"
+                )),
+                (None, Some(text)) if what.ends_with("Schema") => {
+                    Some(format!("write `{what}: {{ {}: string }}`, with every name that it lists", text.value))
+                }
+                _ => Some("write `key: value` on each line, without a dash before it".to_owned()),
+            }
+        }
+        Kind::Scalar(Scalar::Str, _) => {
+            // A node of SirenSpec whose whole value is a word names its agent.
+            let example = KEYS.iter().find(|(key, _)| *key == what).map(|(_, example)| *example);
+            let example = example.or_else(|| what.starts_with("node `").then_some("{ agent: _ }"))?;
+            let value = shown(node)?;
+            let key = what.strip_prefix("node `").and_then(|rest| rest.strip_suffix('`')).unwrap_or(what);
+            Some(format!("write `{key}: {}`", example.replace('_', value)))
+        }
+        Kind::Scalar(..) | Kind::Mapping(_) => None,
+    }
+}
+
+/// What an entry of a list is called: its first key that is a name for it.
+fn name(entry: &Mapping) -> Option<(&str, &str)> {
+    let key = ["id", "name"].into_iter().find(|key| entry.get(key).is_some())?;
+    Some((key, &entry.get(key)?.value.string()?.value))
+}
+
+fn is_key(what: &str) -> bool {
+    !what.contains(' ')
+}
+
+/// A short value as it is written in a flow list.
+fn shown(node: &Node) -> Option<&str> {
+    let (_, text) = node.scalar()?;
+    let plain = |c: char| !c.is_control() && !matches!(c, ',' | '[' | ']' | '{' | '}' | ':' | '#' | '"' | '\'');
+    let fits = !text.value.is_empty() && text.value.chars().count() <= SHOWN && text.value.chars().all(plain);
+    fits.then_some(&*text.value)
+}

@@ -1,0 +1,102 @@
+//! Keys of a mapping that nobody read (decision C6): what was meant by them, or what there is.
+
+use trefoil_syntax::hash::HashSet;
+use trefoil_syntax::yaml::{Entry, Kind, Scalar};
+use trefoil_syntax::{Diagnostic, Location, Severity, Span, suggest};
+
+use super::{Fields, UNKNOWN_KEYS};
+use crate::mend::{listed, respelt};
+
+impl Fields<'_, '_> {
+    /// Reports the keys that were not read.
+    pub(super) fn report_unknown(&self) {
+        let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
+        let unknown: Vec<&Entry> = unknown.collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let (alone, present) = (unknown.len() == 1, self.mapping.entries.iter().map(|e| &*e.key.value));
+        let present: HashSet<&str> = present.collect();
+        for (index, entry) in unknown.iter().enumerate() {
+            if index == UNKNOWN_KEYS {
+                let message = format!("{} more unknown keys of {} are not shown", unknown.len() - index, self.what);
+                self.reader.report(Diagnostic::warning("unknown-key", self.reader.at(entry.key.span), message));
+                break;
+            }
+            let key = &*entry.key.value;
+            let at = self.reader.at(entry.key.span);
+            if let Some(d) = self.comma(entry).or_else(|| strange_space(key, at)) {
+                self.reader.report(d);
+                continue;
+            }
+            let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
+            // Never the same key twice.
+            let free = |name: &str| !present.contains(name);
+            let other =
+                || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
+            // The only unknown key may well be the only missing one.
+            let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
+            let known = || self.known.iter().copied();
+            let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
+            let foreign = |name: &'static str| suggest::Near { name, distance: usize::MAX, sure: false };
+            // A word of another system is that word, however near it comes to a key.
+            let other = other().filter(|_| near.is_none_or(|near| near.distance > 0)).map(|(_, name)| foreign(name));
+            let meant = other.or(near).or_else(|| needed().map(|name| foreign(name)));
+            let place = self.elsewhere.iter().find(|(word, _)| *word == key);
+            if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
+                d = d.help(format!("it belongs {place}"));
+            } else if let Some(meant) = meant {
+                let misfit = self.misfit(meant.name, &entry.value);
+                let mut help = format!("did you mean `{}`?", meant.name);
+                if let Some(form) = misfit {
+                    help = format!("{help} it needs {form}");
+                }
+                if let Some((_, without)) = self.deciding.iter().find(|(name, _)| *name == meant.name && free(name)) {
+                    d.severity = Severity::Error;
+                    let comma = if misfit.is_some() { ";" } else { "" };
+                    help = format!("{help}{comma} without it {without}");
+                }
+                let renames = misfit.is_none() && free(meant.name);
+                d = if renames { respelt(d.help(help), at, &entry.key, meant) } else { d.help(help) };
+            } else if self.known.iter().any(|name| free(name)) {
+                d = d.help(format!(
+                    "it is ignored; available: {}",
+                    listed(self.known.iter().copied().filter(|n| free(n)))
+                ));
+            }
+            self.reader.report(d);
+        }
+    }
+}
+
+impl Fields<'_, '_> {
+    /// The second half of a number with a comma in it: in braces a comma ends the value.
+    fn comma(&self, entry: &Entry) -> Option<Diagnostic> {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let key = &*entry.key.value;
+        let alone = matches!(&*entry.value.kind, Kind::Scalar(Scalar::Null, text) if text.value.is_empty());
+        if !alone || !digits(key) {
+            return None;
+        }
+        let index = self.mapping.entries.iter().position(|other| std::ptr::eq(other, entry))?;
+        let before = self.mapping.entries.get(index.checked_sub(1)?)?;
+        let whole = before.value.scalar().map(|(_, text)| &*text.value).filter(|text| digits(text))?;
+        if entry.key.span.start != before.value.span.end + 1 {
+            return None;
+        }
+        let name = &before.key.value;
+        let at = self.reader.at(Span::new(before.value.span.start, entry.key.span.end));
+        let message = format!("`{name}` is {whole}, because a comma ends the value here");
+        let number = format!("{whole}.{key}");
+        let d = Diagnostic::warning("unknown-key", at, message).help(format!("write `{name}: {number}`"));
+        Some(d.fix(format!("write `{number}`"), at, number))
+    }
+}
+
+/// A key that starts with a space that YAML takes for a letter.
+fn strange_space(key: &str, at: Location) -> Option<Diagnostic> {
+    let first = key.chars().next().filter(|c| c.is_whitespace() || *c == '\u{200b}')?;
+    let message =
+        format!("`{}` starts with a character that only looks like a space (U+{:04X})", key.trim(), first as u32);
+    Some(Diagnostic::warning("unknown-key", at, message).help("indent the line with ordinary spaces"))
+}

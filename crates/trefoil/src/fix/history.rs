@@ -1,0 +1,200 @@
+//! What fixes did to each file, and which of them made something new.
+//!
+//! Every position is known in two texts: as it was before the first round, and as it is now. A finding is new if the same rule
+//! found nothing at the same place before. It is the fix's if it is where the fix changed the text, if it points there, or if it
+//! is about the form of what is below the changed line: a key with another name has another meaning for its value. Names that
+//! do not resolve in the value of a key that is now read were wrong before, and only hidden.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use trefoil_check::{Group, rule};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Severity, SourceFile, Span};
+
+use super::{Mended, Withdrawn};
+use crate::door;
+use crate::load::Report;
+
+/// A finding by its rule and by its place before the first round.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Known {
+    file: PathBuf,
+    at: u32,
+    rule: &'static str,
+}
+
+/// What was done so far.
+#[derive(Default)]
+pub(super) struct History {
+    /// What was found before the first round.
+    before: Option<BTreeSet<Known>>,
+    /// The changes of each file, round by round.
+    changes: BTreeMap<PathBuf, Vec<Round>>,
+    applied: Vec<Applied>,
+}
+
+/// The changes of a file in one round, in the order of the text.
+type Round = Vec<Piece>;
+
+/// A piece of a text that was replaced, and how long it is now.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    old: Span,
+    new: u32,
+}
+
+/// One fix that was applied.
+struct Applied {
+    known: Known,
+    fix: Mended,
+    file: PathBuf,
+    /// In which round of the file.
+    round: usize,
+    /// Where the text is another one, before that round.
+    pieces: Vec<Piece>,
+}
+
+impl History {
+    /// The texts were checked; what was found the first time was not made by a fix.
+    pub fn checked(&mut self, report: &Report) {
+        if self.before.is_none() {
+            let known = report.diagnostics.iter().filter_map(|d| self.known(d, &report.files));
+            self.before = Some(known.collect());
+        }
+    }
+    /// A finding by its place before the first round.
+    pub fn known(&self, d: &Diagnostic, files: &Files) -> Option<Known> {
+        let file = real(d.file?, files)?;
+        let now = d.span.map_or(0, |span| span.start);
+        let rounds = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
+        Some(Known { at: rounds.iter().rev().fold(now, |at, round| back(round, at)), file, rule: d.rule })
+    }
+    /// A file was changed.
+    pub fn changed(&mut self, file: &SourceFile, edits: &[&Edit]) {
+        let mut round: Round = edits.iter().flat_map(|edit| pieces(file.text(), edit)).collect();
+        round.sort_by_key(|piece| (piece.old.start, piece.old.end));
+        self.changes.entry(door::real(Path::new(file.name()))).or_default().push(round);
+    }
+    /// A fix was a part of the changes of this round; `files` are as they were before it.
+    pub fn applied(&mut self, d: &Diagnostic, fix: &Fix, files: &Files, done: &Mended) {
+        let Some((id, file)) = d.file.and_then(|id| Some((id, files.get(id)?))) else { return };
+        let path = door::real(Path::new(file.name()));
+        let Some((_, earlier)) = self.changes.get(&path).and_then(|rounds| rounds.split_last()) else { return };
+        let at = d.span.map_or(0, |span| span.start);
+        let at = earlier.iter().rev().fold(at, |at, round| back(round, at));
+        let own = fix.edits.iter().filter(|edit| edit.location.file == id);
+        self.applied.push(Applied {
+            known: Known { file: path.clone(), at, rule: d.rule },
+            fix: done.clone(),
+            round: earlier.len(),
+            pieces: own.flat_map(|edit| pieces(file.text(), edit)).collect(),
+            file: path,
+        });
+    }
+    /// The fixes after which something is found that was not found before, and what.
+    pub fn made(&self, report: &Report) -> BTreeMap<Known, Withdrawn> {
+        let files = &report.files;
+        let mut out = BTreeMap::new();
+        let news = report.diagnostics.iter().filter(|d| d.severity > Severity::Info);
+        for d in news {
+            let (Some(known), Some(id)) = (self.known(d, files), d.file) else { continue };
+            let (Some(file), true) = (files.get(id), self.changes.contains_key(&known.file)) else { continue };
+            if self.before.as_ref().is_some_and(|before| before.contains(&known)) {
+                continue;
+            }
+            for applied in self.applied.iter().filter(|applied| applied.file == known.file) {
+                if self.touched(applied).any(|touched| concerns(d, id, file.text(), touched)) {
+                    let withdrawn = || Withdrawn { fix: applied.fix.clone(), why: d.message.clone(), rule: d.rule };
+                    out.entry(applied.known.clone()).or_insert_with(withdrawn);
+                }
+            }
+        }
+        out
+    }
+    /// Where the text of now is another one because of a fix.
+    fn touched<'h>(&'h self, applied: &'h Applied) -> impl Iterator<Item = Span> + 'h {
+        let rounds = self.changes.get(&applied.file).map_or(&[][..], Vec::as_slice);
+        let (own, later) = rounds
+            .get(applied.round..)
+            .and_then(<[Round]>::split_first)
+            .map_or((&[][..], &[][..]), |(own, later)| (own.as_slice(), later));
+        applied.pieces.iter().map(move |piece| {
+            let start = forth(own, piece.old.start);
+            let ends = |at| later.iter().fold(at, |at, round| forth(round, at));
+            Span::new(ends(start), ends(start + piece.new))
+        })
+    }
+}
+
+/// Whether a finding is about what was changed here.
+fn concerns(d: &Diagnostic, file: FileId, text: &str, touched: Span) -> bool {
+    let meets = |span: Span| span.start <= touched.end && touched.start <= span.end;
+    let Some(span) = d.span else { return false };
+    let points = d.labels.iter().any(|label| label.location.file == file && meets(label.location.span));
+    let form = rule(d.rule).is_some_and(|rule| rule.group == Group::Form);
+    meets(span) || points || form && below(text, touched).is_some_and(|block| block.contains(&(span.start as usize)))
+}
+
+/// The line at a place, with the lines that are indented further or are items of a list under its key.
+fn below(text: &str, at: Span) -> Option<std::ops::Range<usize>> {
+    let start = text.get(..at.start as usize)?.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = text.get(start..)?.split_inclusive('\n');
+    let first = lines.next()?;
+    let indent = first.len() - first.trim_start_matches([' ', '-']).len();
+    let key = first.trim_end().ends_with(':');
+    let mut end = start + first.len();
+    for line in lines {
+        let rest = line.trim_start_matches(' ');
+        let own = line.len() - rest.len();
+        let item = key && own == indent && rest.starts_with("- ");
+        if !(rest.trim().is_empty() || own > indent || item) {
+            break;
+        }
+        end += line.len();
+    }
+    Some(start..end)
+}
+
+/// What of a text an edit really changes: quotes around a value leave the value.
+fn pieces(text: &str, edit: &Edit) -> Vec<Piece> {
+    let span = edit.location.span;
+    let old = text.get(span.start as usize..span.end as usize).unwrap_or_default();
+    let new = edit.text.as_str();
+    if let Some((before, after)) = (!old.is_empty()).then(|| new.split_once(old)).flatten() {
+        let put = |at: u32, text: &str| Piece { old: Span::new(at, at), new: text.len() as u32 };
+        let both = [put(span.start, before), put(span.end, after)];
+        return both.into_iter().filter(|piece| piece.new > 0).collect();
+    }
+    let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    let left = old.len().min(new.len()) - same;
+    let end = old.bytes().rev().zip(new.bytes().rev()).take(left).take_while(|(a, b)| a == b).count();
+    let (same, end) = (same as u32, end as u32);
+    vec![Piece { old: Span::new(span.start + same, span.end - end), new: new.len() as u32 - same - end }]
+}
+
+/// Where a place of a text is after a round. What is put in at the place comes after it.
+fn forth(round: &[Piece], at: u32) -> u32 {
+    let before = round.iter().filter(|piece| piece.old.end <= at && piece.old.start < at);
+    let moved = before.fold(i64::from(at), |at, piece| at + i64::from(piece.new) - i64::from(piece.old.len()));
+    u32::try_from(moved).unwrap_or(0)
+}
+
+/// Where a place of a text was before a round.
+fn back(round: &[Piece], at: u32) -> u32 {
+    let mut moved = 0i64;
+    for piece in round {
+        let start = i64::from(piece.old.start) + moved;
+        if start > i64::from(at) || start == i64::from(at) && piece.old.is_empty() {
+            break;
+        }
+        if i64::from(at) < start + i64::from(piece.new) {
+            return piece.old.start;
+        }
+        moved += i64::from(piece.new) - i64::from(piece.old.len());
+    }
+    u32::try_from(i64::from(at) - moved).unwrap_or(0)
+}
+
+fn real(id: FileId, files: &Files) -> Option<PathBuf> {
+    files.get(id).map(|file| door::real(Path::new(file.name())))
+}
