@@ -119,6 +119,9 @@ impl Place {
                 _ => StoreError::Open { path, why: error.to_string() },
             }
         };
+        if self.path.is_dir() {
+            return Err(StoreError::Open { path: self.path.clone(), why: "it is a folder".to_owned() });
+        }
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make_folder(folder).map_err(failed)?;
         }
@@ -142,6 +145,9 @@ pub fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());
+    }
+    if folder.exists() {
+        return Err(std::io::Error::other(format!("`{}` is not a folder", folder.display())));
     }
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

@@ -1,5 +1,7 @@
 //! Tests of the store in a file, with real files, locks and damage.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod faults;
 mod runs;
 mod suite;
+mod world;

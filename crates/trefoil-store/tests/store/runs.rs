@@ -102,7 +102,7 @@ async fn until(so: impl AsyncFn() -> bool) {
 
 #[test]
 fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_that_came_back() {
-    for runtime in crate::suite::runtimes() {
+    for runtime in crate::world::runtimes() {
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("runs.db");
@@ -151,7 +151,7 @@ async fn completed(store: &dyn Store, run: &str) -> Vec<String> {
 
 #[test]
 fn a_run_that_has_ended_says_how_and_nothing_is_written() {
-    let [several, _] = crate::suite::runtimes();
+    let [several, _] = crate::world::runtimes();
     several.block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let owner = owner(&folder.path().join("runs.db"), "one");
@@ -167,7 +167,7 @@ fn a_run_that_has_ended_says_how_and_nothing_is_written() {
 
 #[test]
 fn a_run_is_one_process_s_and_who_has_lost_it_cannot_write() {
-    let [several, _] = crate::suite::runtimes();
+    let [several, _] = crate::world::runtimes();
     several.block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
@@ -206,7 +206,7 @@ impl Clock for Later {
 
 #[test]
 fn a_lease_is_renewed_as_long_as_its_run_waits() {
-    let [several, _] = crate::suite::runtimes();
+    let [several, _] = crate::world::runtimes();
     several.block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
@@ -225,7 +225,7 @@ fn a_lease_is_renewed_as_long_as_its_run_waits() {
 
 #[test]
 fn a_hundred_runs_at_the_same_time_are_all_kept() {
-    for runtime in crate::suite::runtimes() {
+    for runtime in crate::world::runtimes() {
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
             let owner = owner(&folder.path().join("runs.db"), "many");

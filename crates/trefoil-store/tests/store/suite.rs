@@ -4,12 +4,7 @@ use std::sync::Arc;
 
 use trefoil_store::{Durability, Options, SqliteStore, conformance};
 
-pub fn runtimes() -> [tokio::runtime::Runtime; 2] {
-    // One commits in place, the other one by the writer's thread.
-    let mut several = tokio::runtime::Builder::new_multi_thread();
-    let mut one = tokio::runtime::Builder::new_current_thread();
-    [several.worker_threads(2), &mut one].map(|builder| builder.enable_time().build().unwrap())
-}
+use crate::world::runtimes;
 
 #[test]
 fn a_store_in_a_file_does_what_a_store_does() {

@@ -1,0 +1,403 @@
+//! Files that cannot be opened or written, and what is said about them. Nothing that was acknowledged is lost.
+
+use std::path::Path;
+
+use expect_test::expect;
+use rusqlite::Connection;
+use trefoil_machine::Entry;
+use trefoil_store::{Batch, Options, SqliteStore, Store, StoreError};
+
+use crate::world::{append, claim, create, entries, on_both, open, started, step};
+
+/// An error with what to do, without the name of the folder.
+fn said(error: &StoreError, folder: &Path) -> String {
+    let text = format!("{error}\n{}", error.help().unwrap_or_default());
+    text.replace(&folder.display().to_string(), "FOLDER")
+}
+
+#[test]
+fn sqlite_is_recent_enough_and_our_own() {
+    // Up to 3.51.2, a checkpoint of one connection can damage what another one writes.
+    assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
+}
+
+#[test]
+#[cfg(unix)]
+fn the_files_are_their_user_s_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data").join("trefoil").join("runs.db");
+        let store = open(&path);
+        create(&store, "r").await.unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for (name, wanted) in
+            [("runs.db", 0o600), ("runs.db-wal", 0o600), ("runs.db-shm", 0o600), ("", 0o700), ("..", 0o700)]
+        {
+            assert_eq!(mode(&path.with_file_name(name)), wanted, "{name}");
+        }
+        store.backup(folder.path().join("copy.db")).await.unwrap();
+        assert_eq!(mode(&folder.path().join("copy.db")), 0o600);
+    });
+}
+
+#[test]
+fn while_another_process_writes_others_read_and_whoever_waits_too_long_is_told() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        let lease = create(&store, "r").await.unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = append(&store, &lease, step(1, 80)).await.unwrap_err();
+        expect![[r#"
+            the store `FOLDER/runs.db` is locked: another process has been writing to it for more than 50 ms
+            wait until that process is done, use another store with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+        .assert_eq(&said(&error, folder.path()));
+        assert_eq!(entries(&store, "r").await.unwrap(), [started("r")]);
+        // Opening does not write.
+        assert_eq!(entries(&open(&path), "r").await.unwrap().len(), 1);
+        other.execute_batch("COMMIT").unwrap();
+        append(&store, &lease, step(1, 80)).await.unwrap();
+        assert_eq!(entries(&store, "r").await.unwrap(), [started("r"), step(1, 80)]);
+    });
+}
+
+#[test]
+fn a_full_store_keeps_what_it_has_and_says_what_makes_room() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = SqliteStore::open(&path, Options { max_bytes: Some(400_000), ..Options::default() }).unwrap();
+        let lease = create(&store, "r").await.unwrap();
+        let mut kept = vec![started("r")];
+        let error = loop {
+            let next = step(kept.len() as u64, 10_000);
+            match append(&store, &lease, next.clone()).await {
+                Ok(()) => kept.push(next),
+                Err(error) => break error,
+            }
+        };
+        expect![[r#"
+            the store `FOLDER/runs.db` is full: database or disk is full
+            make room with `trefoil store prune`, use another disk with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+        .assert_eq(&said(&error, folder.path()));
+        assert!(kept.len() > 10, "{}", kept.len());
+        assert_eq!(entries(&store, "r").await.unwrap(), kept);
+        assert_eq!(store.record("r").await.unwrap().entries, kept.len() as u64);
+        drop(store);
+        let store = open(&path);
+        assert_eq!(entries(&store, "r").await.unwrap(), kept);
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+        append(&store, &lease, step(kept.len() as u64, 10_000)).await.unwrap();
+    });
+}
+
+#[test]
+fn work_that_fails_spoils_nothing_that_is_committed_with_it() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder.path().join("runs.db"));
+        let mut leases = Vec::new();
+        for n in 0..50 {
+            leases.push(create(&store, &format!("run-{n}")).await.unwrap());
+        }
+        store.claim("run-7", trefoil_store::Claim { now: 10_000, until: 20_000, ..claim("other") }).await.unwrap();
+        let all = leases.iter().map(|lease| append(&store, lease, step(1, 80)));
+        for (n, result) in futures::future::join_all(all).await.into_iter().enumerate() {
+            assert_eq!(result.is_err(), n == 7, "run-{n}: {result:?}");
+            assert_eq!(entries(&store, &format!("run-{n}")).await.unwrap().len(), if n == 7 { 1 } else { 2 });
+        }
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_store_of_a_later_version_is_left_alone() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        create(&open(&path), "r").await.unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch("PRAGMA user_version = 99; PRAGMA journal_mode = DELETE;")
+            .unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let error = SqliteStore::open(&path, Options::default()).unwrap_err();
+        expect![[r#"
+            the store `FOLDER/runs.db` was written by a later version: its format is 99, this version reads up to 1
+            update trefoil, use another store with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+        .assert_eq(&said(&error, folder.path()));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    });
+}
+
+#[test]
+fn other_files_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(&text, "not a database at all\n".repeat(100)).unwrap();
+    let database = folder.path().join("mail.db");
+    Connection::open(&database).unwrap().execute_batch("CREATE TABLE mail (text)").unwrap();
+    let mut all = String::new();
+    for path in [&text, &database] {
+        let before = std::fs::read(path).unwrap();
+        let error = SqliteStore::open(path, Options::default()).unwrap_err();
+        all += &format!("{}\n", said(&error, folder.path()));
+        assert_eq!(std::fs::read(path).unwrap(), before);
+    }
+    let error = SqliteStore::open(folder.path(), Options::default()).unwrap_err();
+    all += &format!("{}\n", said(&error, folder.path()));
+    let error = SqliteStore::open(text.join("runs.db"), Options::default()).unwrap_err();
+    all += &said(&error, folder.path());
+    expect![[r#"
+        `FOLDER/notes.txt` is not a store of Trefoil: file is not a database
+        name another file with `--store PATH`, or keep nothing with `--ephemeral`
+        `FOLDER/mail.db` is not a store of Trefoil: it is a database of something else
+        name another file with `--store PATH`, or keep nothing with `--ephemeral`
+        the store `FOLDER` cannot be opened: it is a folder
+        check the path and the disk, use another store with `--store PATH`, or keep nothing with `--ephemeral`
+        the store `FOLDER/notes.txt/runs.db` cannot be opened: `FOLDER/notes.txt` is not a folder
+        check the path and the disk, use another store with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+    .assert_eq(&all);
+}
+
+#[test]
+fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
+    let [runtime, _] = crate::world::runtimes();
+    runtime.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        let lease = create(&store, "r").await.unwrap();
+        for seq in 1..100 {
+            append(&store, &lease, step(seq, 1_000)).await.unwrap();
+        }
+        let wanted = entries(&store, "r").await.unwrap();
+        drop(store);
+        let whole = std::fs::read(&path).unwrap();
+        let pages = whole.len() / 8_192;
+        assert!(pages > 15, "{pages}");
+        let mut damaged: Vec<Vec<u8>> = (1..pages).map(|page| whole[..page * 8_192].to_vec()).collect();
+        damaged.extend((0..pages).map(|page| {
+            let mut bytes = whole.clone();
+            bytes[page * 8_192..(page + 1) * 8_192].fill(0x5a);
+            bytes
+        }));
+        for (case, bytes) in damaged.into_iter().enumerate() {
+            let copy = folder.path().join(format!("damaged-{case}.db"));
+            std::fs::write(&copy, bytes).unwrap();
+            let store = match SqliteStore::open(&copy, Options::default()) {
+                Ok(store) => store,
+                Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => continue,
+                Err(error) => panic!("case {case}: {error}"),
+            };
+            let told = match store.check().await {
+                Ok(health) => !health.problems.is_empty(),
+                Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => true,
+                Err(error) => panic!("case {case}: {error}"),
+            };
+            assert!(told, "case {case}: nothing is said about it");
+            match entries(&store, "r").await {
+                Ok(found) => assert!(wanted.starts_with(&found), "case {case}: other entries"),
+                Err(StoreError::Corrupt { .. } | StoreError::NoRun { .. }) => {}
+                Err(error) => panic!("case {case}: {error}"),
+            }
+        }
+    });
+}
+
+/// Frames of a write-ahead log: where each ends, and whether it ends a commit.
+fn frames(wal: &[u8]) -> Vec<(usize, bool)> {
+    let salt = &wal[16..24];
+    let frames = (0..).map(|n| 32 + n * (24 + 8_192)).take_while(|at| at + 24 + 8_192 <= wal.len());
+    let frames = frames.take_while(|at| &wal[at + 8..at + 16] == salt);
+    frames.map(|at| (at + 24 + 8_192, wal[at + 4..at + 8] != [0; 4])).collect()
+}
+
+#[test]
+fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let wal = folder.path().join("runs.db-wal");
+        let store = open(&path);
+        let lease = create(&store, "r").await.unwrap();
+        // Whoever reads keeps the log from being moved into the database.
+        let reader = Connection::open(&path).unwrap();
+        reader.execute_batch("BEGIN").unwrap();
+        reader.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0)).unwrap();
+        let base = frames(&std::fs::read(&wal).unwrap()).len();
+        let mut written = vec![started("r")];
+        let reopened = async |bytes: &[u8]| -> Vec<Entry> {
+            let copy = tempfile::tempdir().unwrap();
+            std::fs::copy(&path, copy.path().join("runs.db")).unwrap();
+            std::fs::write(copy.path().join("runs.db-wal"), bytes).unwrap();
+            let store = open(&copy.path().join("runs.db"));
+            assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+            entries(&store, "r").await.unwrap()
+        };
+        for seq in 1..12 {
+            append(&store, &lease, step(seq, 1_000)).await.unwrap();
+            written.push(step(seq, 1_000));
+            // As if the process were killed now.
+            assert_eq!(reopened(&std::fs::read(&wal).unwrap()).await, written);
+        }
+        let bytes = std::fs::read(&wal).unwrap();
+        let all = frames(&bytes);
+        assert!(all.len() > base + 11, "{all:?}");
+        let mut kept = 1;
+        for (end, commit) in &all[base..] {
+            for cut in [end - 1, end - 4_000, end - 8_192 - 12] {
+                assert_eq!(reopened(&bytes[..cut]).await, written[..kept], "cut at {cut}");
+                // A page of which only the first part has reached the disk.
+                let torn: Vec<u8> = bytes[..cut].iter().copied().chain(std::iter::repeat_n(0, end - cut)).collect();
+                assert_eq!(reopened(&torn).await, written[..kept], "torn at {cut}");
+            }
+            kept += usize::from(*commit);
+            assert_eq!(reopened(&bytes[..*end]).await, written[..kept], "cut at {end}");
+        }
+        assert_eq!(kept, written.len());
+    });
+}
+
+#[test]
+fn processes_that_create_a_store_at_the_same_time_share_it() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let stores = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| SqliteStore::open(&path, Options::default()))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect::<Vec<_>>()
+        });
+        let [runtime, _] = crate::world::runtimes();
+        runtime.block_on(async {
+            for (n, store) in stores.iter().enumerate() {
+                create(store, &format!("run-{n}")).await.unwrap();
+            }
+            assert_eq!(stores[0].size().await.unwrap().runs, 4);
+            assert_eq!(stores[3].check().await.unwrap().problems, Vec::<String>::new());
+        });
+    }
+}
+
+#[test]
+fn a_backup_is_the_store_at_one_moment_and_overwrites_nothing() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder.path().join("runs.db"));
+        let lease = create(&store, "r").await.unwrap();
+        append(&store, &lease, step(1, 100_000)).await.unwrap();
+        let copy = folder.path().join("copy.db");
+        store.backup(&copy).await.unwrap();
+        append(&store, &lease, step(2, 80)).await.unwrap();
+        let error = store.backup(&copy).await.unwrap_err();
+        expect![[r#"
+            `FOLDER/copy.db` already exists
+            name a file that does not exist"#]]
+        .assert_eq(&said(&error, folder.path()));
+        let names =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        assert_eq!(names, ["copy.db", "runs.db", "runs.db-shm", "runs.db-wal"], "nothing else is left");
+        let copy = open(&copy);
+        assert_eq!(entries(&copy, "r").await.unwrap(), [started("r"), step(1, 100_000)]);
+        assert_eq!(copy.check().await.unwrap().problems, Vec::<String>::new());
+        let error = store.backup(folder.path().join("no").join("folder.db")).await.unwrap_err();
+        assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    });
+}
+
+#[test]
+fn what_was_changed_is_found() {
+    let found = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        for (run, bytes) in [("r", 100_000), ("s", 80)] {
+            let lease = create(&store, run).await.unwrap();
+            append(&store, &lease, step(1, bytes)).await.unwrap();
+        }
+        let sql = "UPDATE blob SET data = x'00', packed = 0; UPDATE run SET calls = 7, next = 5 WHERE id = 's'; \
+                   DELETE FROM uses; UPDATE tally SET n = 4; INSERT INTO entry VALUES (99 << 32, '{}', NULL)";
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let problems = store.check().await.unwrap().problems.join("\n");
+        found.lock().unwrap().insert(problems);
+    });
+    let found = found.into_inner().unwrap().into_iter().collect::<Vec<_>>().join("\n\n");
+    expect![[r#"
+        entries of no run, number: 99
+        no run uses the content: `c323e8381f05f77c4824c14d1ce984a540a06323fb0cd14e327c38a434471524`
+        wrong count of runs that are: `pending`
+        wrong count of runs that are: `running`
+        the content `c323e8381f05f77c4824c14d1ce984a540a06323fb0cd14e327c38a434471524` is not what was written
+        entry 1 of `r` cannot be read: expected value at line 1 column 1
+        `s` has 2 entries, and its record says 5
+        `s` has other figures in its record than in its journal"#]].assert_eq(&found);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_store_that_may_only_be_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let path = folder.path().join("runs.db");
+    drop(open(&path));
+    // For root, every file can be written: somebody else looks at it.
+    let exe = folder.path().join("exe");
+    std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+    set(&exe, 0o755);
+    set(&path, 0o444);
+    set(folder.path(), 0o555);
+    let mut child = std::process::Command::new(&exe);
+    child.args(["--exact", "faults::says_what_opening_says", "--nocapture"]).env(OPEN, &path).current_dir("/");
+    if is_root() {
+        child.uid(65_534);
+    }
+    let output = child.output().unwrap();
+    set(folder.path(), 0o755);
+    let output = String::from_utf8(output.stdout).unwrap();
+    let line = output.lines().find(|line| line.contains("runs.db")).unwrap_or(&output);
+    expect!["the store `FOLDER/runs.db` is read-only"]
+        .assert_eq(&line.replace(&folder.path().display().to_string(), "FOLDER"));
+}
+
+const OPEN: &str = "TREFOIL_TEST_OPEN";
+
+/// The child of the test before.
+#[test]
+#[allow(clippy::print_stdout, reason = "its parent reads it")]
+fn says_what_opening_says() {
+    if let Some(path) = std::env::var_os(OPEN) {
+        let opened = SqliteStore::open(path, Options::default());
+        println!(
+            "{}",
+            opened.map_or_else(|error| error.to_string(), |store| format!("opened {}", store.path().display()))
+        );
+    }
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    // The owner of what we make is who we are.
+    std::fs::metadata(tempfile::NamedTempFile::new().unwrap().path()).unwrap().uid() == 0
+}
+
+#[test]
+fn appending_nothing_writes_nothing() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder.path().join("runs.db"));
+        let lease = create(&store, "r").await.unwrap();
+        let before = store.record("r").await.unwrap();
+        store.append(&lease, Batch::default()).await.unwrap();
+        assert_eq!(store.record("r").await.unwrap(), before);
+    });
+}

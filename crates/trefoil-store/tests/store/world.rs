@@ -1,0 +1,76 @@
+//! Runs without programs: entries, and stores to put them in.
+
+use std::path::Path;
+
+use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
+use trefoil_machine::{About, Flags, Key};
+use trefoil_store::{Batch, Claim, Lease, NewRun, Options, Result, SqliteStore, Store};
+
+pub fn runtimes() -> [tokio::runtime::Runtime; 2] {
+    // One commits in place, the other one by the writer's thread.
+    let mut several = tokio::runtime::Builder::new_multi_thread();
+    let mut one = tokio::runtime::Builder::new_current_thread();
+    [several.worker_threads(2), &mut one].map(|builder| builder.enable_time().build().unwrap())
+}
+
+/// Runs something on both sorts of runtime.
+pub fn on_both(test: impl AsyncFn()) {
+    for runtime in runtimes() {
+        runtime.block_on(test());
+    }
+}
+
+pub fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(path, Options { busy_ms: 50, ..Options::default() }).unwrap()
+}
+
+pub fn claim(owner: &str) -> Claim {
+    Claim { owner: owner.to_owned(), now: 1_000, until: 9_000, gone: None }
+}
+
+pub fn started(run: &str) -> Entry {
+    let program = Identity { flow: "main".to_owned(), ..Identity::default() };
+    let started = Started {
+        run: run.to_owned(),
+        at: 1_000,
+        program,
+        input: None,
+        flags: Flags::default(),
+        answers: String::new(),
+        models: Vec::new(),
+    };
+    Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
+}
+
+/// An entry with so many bytes of text.
+pub fn step(seq: u64, bytes: usize) -> Entry {
+    let value = format!("{seq:08}").repeat(bytes / 8).into();
+    Entry {
+        v: VERSION,
+        seq,
+        at_ms: seq,
+        kind: EntryKind::Completed { key: Key("a".into()), value, about: About::default() },
+    }
+}
+
+pub async fn create(store: &SqliteStore, run: &str) -> Result<Lease> {
+    let batch = Batch::of(&[started(run)])?;
+    let new = NewRun { run: run.to_owned(), claim: Some(claim("test")), batch, ..NewRun::default() };
+    Ok(store.create(new).await?.unwrap())
+}
+
+pub async fn append(store: &SqliteStore, lease: &Lease, entry: Entry) -> Result<()> {
+    store.append(lease, Batch::of(&[entry])?).await
+}
+
+/// All entries of a run.
+pub async fn entries(store: &SqliteStore, run: &str) -> Result<Vec<Entry>> {
+    let mut all: Vec<Entry> = Vec::new();
+    loop {
+        let page = store.entries(run, all.len() as u64).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}
