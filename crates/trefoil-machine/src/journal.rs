@@ -141,6 +141,9 @@ pub struct Identity {
     /// The files that it was made of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceFile>,
+    /// How they make it: SHA-256, as text, of a description that whoever stores journals has under it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
 }
 
 /// A file that a program was made of.

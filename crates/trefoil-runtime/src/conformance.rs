@@ -108,6 +108,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 engine: "0.1.0".to_owned(),
                 flow: "main".to_owned(),
                 sources: vec![SourceFile { path: "a b/main.yaml".to_owned(), sha256: "f0".repeat(32) }],
+                bundle: Some("0e".repeat(32)),
             },
             input: Some(tricky.clone()),
             flags: Flags { seed: u64::MAX, max_calls: Some(1) },

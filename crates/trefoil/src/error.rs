@@ -87,6 +87,12 @@ impl Findings {
     pub(crate) fn new(files: Files, diagnostics: Vec<Diagnostic>) -> Self {
         Self { files, diagnostics }
     }
+    /// One that is in no file.
+    #[cfg(feature = "store")]
+    pub(crate) fn said(message: &str, help: &'static str) -> Self {
+        let said = Diagnostic::nowhere("no-store", Severity::Error, None, message).help(help);
+        Self::new(Files::default(), vec![said])
+    }
     /// The findings, by file and place.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics

@@ -19,4 +19,9 @@ macro_rules! modules {
     };
 }
 
+#[cfg(feature = "store")]
+pub use crate::durable::{Packed, Stored, unpack};
+#[cfg(feature = "store")]
+pub use trefoil_store::{Blob, NewRun, Owner};
+
 modules! { answers codes door engine fix input preflight render schema settings shell trace }

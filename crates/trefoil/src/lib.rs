@@ -64,6 +64,8 @@ mod codes;
 mod data;
 mod describe;
 mod door;
+#[cfg(feature = "store")]
+mod durable;
 mod engine;
 mod error;
 mod fix;

@@ -58,6 +58,7 @@ impl Run {
             engine: "test".into(),
             flow: prepared.program.name.to_string(),
             sources: Vec::new(),
+            bundle: None,
         };
         let started =
             Started { run: "run".into(), at: 0, program, input, flags, answers: String::new(), models: Vec::new() };

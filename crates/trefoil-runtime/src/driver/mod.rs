@@ -46,6 +46,8 @@ pub struct Options {
     pub max_calls: Option<u64>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
+    /// How they make it, for the journal: see [`Identity::bundle`].
+    pub bundle: Option<String>,
     /// What answers model calls, for the journal: see [`Started::answers`].
     pub answers: String,
     /// Which model each agent is answered by, for the journal.
@@ -71,6 +73,7 @@ impl Default for Options {
             run: None,
             max_calls: None,
             sources: Vec::new(),
+            bundle: None,
             answers: String::new(),
             models: Vec::new(),
             cancel: Cancel::default(),
@@ -126,7 +129,7 @@ pub async fn run_prepared(
     let wanted = ports.events.wants_provenance();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());
-    let program = identity(&prepared, std::mem::take(&mut options.sources));
+    let program = identity(&prepared, &mut options);
     let at = ports.clock.wall_ms();
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let started = Started { run: id.clone(), at, program, input, flags, answers, models };
@@ -223,13 +226,14 @@ fn journal_error(error: JournalError) -> RunError {
 const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
 /// What runs, for the journal.
-fn identity(prepared: &Prepared, sources: Vec<SourceFile>) -> Identity {
+fn identity(prepared: &Prepared, options: &mut Options) -> Identity {
     Identity {
         fingerprint: prepared.program.fingerprint().to_string(),
         semantics: SEMANTICS,
         engine: ENGINE.to_owned(),
         flow: prepared.program.name.to_string(),
-        sources,
+        sources: std::mem::take(&mut options.sources),
+        bundle: options.bundle.take(),
     }
 }
 

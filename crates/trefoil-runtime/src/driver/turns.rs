@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use trefoil_template::Value;
 
 use super::activity::{self, Done, Performed, World};
+use super::cancel::{self, INTERRUPTED, Stop};
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Options, RunOutcome};
@@ -135,10 +136,7 @@ impl Driver {
                     self.arrive(arrived);
                     Ok(())
                 }
-                Ok(Next::Cancelled) => {
-                    self.stop();
-                    Ok(())
-                }
+                Ok(Next::Cancelled) => self.stopped(),
                 Ok(Next::Suspended(suspended)) => match self.suspend(&suspended).await {
                     Ok(()) => return self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting),
                     Err(error) => Err(error),
@@ -323,6 +321,15 @@ impl Driver {
         Ok(())
     }
 
+    /// The switch was used.
+    fn stopped(&mut self) -> Result<(), RunError> {
+        if self.keeps && self.options.cancel.wanted() == Stop::Interrupt {
+            return Err(cancel::interrupted());
+        }
+        self.stop();
+        Ok(())
+    }
+
     /// Somebody asked the run to stop.
     fn stop(&mut self) {
         self.record(EntryKind::CancelRequested {});
@@ -360,8 +367,7 @@ impl Driver {
             // Whoever watches a long stretch sees it go on.
             self.commit().await?;
             if self.options.cancel.is_cancelled() {
-                self.stop();
-                return Ok(());
+                return self.stopped();
             }
             // Others have their turn, too: whoever cancels is one of them.
             tokio::task::yield_now().await;
@@ -431,18 +437,22 @@ impl Driver {
             Ok(value) => (Some(value.clone()), None),
             Err(error) => (None, Some(error.clone())),
         };
-        let lost = error.as_ref().is_some_and(|e| e.code == "JOURNAL_ERROR");
-        if !lost {
+        // One whose journal cannot be written, or that goes on elsewhere, has not ended.
+        let open = error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
+        if !open {
             self.record(EntryKind::Finished { output: output.clone(), error: error.clone().map(RunError::stored) });
         }
         let result = match self.commit().await {
-            Err(failed) if !lost => Err(failed),
+            Err(failed) if !open => Err(failed),
             _ => result,
         };
         let outcome = self.outcome(result, Vec::new());
         let RunOutcome { usage, calls, duration_ms, .. } = outcome;
         let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };
-        self.world.watch.note(None, None, finished);
+        match open {
+            true => self.world.watch.delta(None, None, finished),
+            false => self.world.watch.note(None, None, finished),
+        }
         outcome
     }
 

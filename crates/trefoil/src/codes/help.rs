@@ -37,6 +37,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("HUMAN_TIMEOUT", Any, "answer it with `--answer STEP=VALUE`, raise its time limit, or give it a default"),
     ("INPUT_INVALID", Any, "pass the input that the schema asks for; `trefoil plan` shows it"),
     ("INTERPOLATION_ERROR", Any, "give the value a default, or make sure that the step that writes it runs first"),
+    ("INTERRUPTED", Any, "resume the run"),
     ("JOURNAL_ERROR", Any, "make sure that the journal can be written and read"),
     ("LIMIT_EXCEEDED", Any, "make the values smaller, or split the work into several runs"),
     ("MAX_ITERATIONS_EXCEEDED", Any, "allow more iterations, simplify the task, or loosen the validator"),

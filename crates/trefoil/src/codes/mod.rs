@@ -65,6 +65,7 @@ pub const CODES: &[Code] = &[
     run("HUMAN_TIMEOUT", include_str!("run/human_timeout.md")),
     run("INPUT_INVALID", include_str!("run/input_invalid.md")),
     run("INTERPOLATION_ERROR", include_str!("run/interpolation_error.md")),
+    run("INTERRUPTED", include_str!("run/interrupted.md")),
     run("JOURNAL_ERROR", include_str!("run/journal_error.md")),
     run("LIMIT_EXCEEDED", include_str!("run/limit_exceeded.md")),
     run("MAX_ITERATIONS_EXCEEDED", include_str!("run/max_iterations_exceeded.md")),

@@ -15,7 +15,7 @@ use trefoil_ir::Program;
 use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::SeededRandom;
 use trefoil_runtime::{
-    Clock, CommandHost, EventSink, HumanInbox, Journal, ModelProvider, Random, RunError, Secrets, ToolHost,
+    Clock, CommandHost, EventSink, HumanInbox, Journal, ModelProvider, Random, Recovery, RunError, Secrets, ToolHost,
 };
 use trefoil_syntax::{Diagnostic, Severity};
 
@@ -85,14 +85,15 @@ struct Parts {
     humans: Option<Arc<dyn HumanInbox>>,
     answers: Vec<(String, String)>,
     journal: Option<Arc<dyn Journal>>,
-    #[cfg(feature = "store")]
-    owner: Option<Arc<trefoil_store::Owner>>,
     clock: Option<Arc<dyn Clock>>,
     secrets: Option<Arc<dyn Secrets>>,
     events: Vec<Arc<dyn EventSink>>,
     seed: Option<u64>,
     random: Option<Arc<dyn Random>>,
     max_calls: Option<u64>,
+    recovery: Recovery,
+    #[cfg(feature = "store")]
+    owner: Option<Arc<trefoil_store::Owner>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -215,6 +216,11 @@ impl Engine {
     pub fn journal(self, journal: impl Journal + 'static) -> Self {
         self.with(|parts| parts.journal = Some(Arc::new(journal)))
     }
+    /// What becomes of tools and commands that were running when a process ended, of which nobody knows whether they were done.
+    #[must_use]
+    pub fn recovery(self, recovery: Recovery) -> Self {
+        self.with(|parts| parts.recovery = recovery)
+    }
     /// What tells the time.
     #[must_use]
     pub fn clock(self, clock: impl Clock + 'static) -> Self {
@@ -257,18 +263,6 @@ impl Engine {
     /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
     pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
         self.ready(flow)?.start(input)
-    }
-    /// Continues a run that was interrupted, from its journal, and returns the same handle as [`Self::start`]. Nothing that came
-    /// back is done again; what was under way when the run was interrupted is done again. The events of what is known already
-    /// come first. A run that has ended gives its outcome.
-    ///
-    /// The flow must be the one that the run began with.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::start`]. With a store, also if another process works on the run, or if the store has no such run.
-    pub async fn resume(&self, flow: &Flow, run: &str) -> Result<Run> {
-        self.ready(flow)?.resume(run).await
     }
     /// Everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls nothing.
     pub fn ready(&self, flow: &Flow) -> Result<Ready> {

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use trefoil_ir::ModelChoice;
-use trefoil_machine::{Prepared, input_faults};
+use trefoil_machine::{Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
-use trefoil_runtime::driver::{Options, resume_prepared, run_prepared};
+#[cfg(feature = "store")]
+use trefoil_runtime::driver::resume_prepared;
+use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Ports, RunOutcome, ToolHost};
+use trefoil_runtime::{Cancel, Ports, Recovery, RunOutcome, ToolHost};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -20,6 +21,8 @@ use super::tools::All;
 use super::watch::{ToHandle, all};
 use super::{AnswersFrom, Engine, INPUT, explain};
 use crate::answers::Answers;
+#[cfg(feature = "store")]
+use crate::durable::{Inbox, Packed, RunJournal};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::load::Loaded;
@@ -38,8 +41,10 @@ pub struct Ready {
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
+    recovery: Recovery,
+    /// Whose runs are kept, and where answers to them come in.
     #[cfg(feature = "store")]
-    owner: Option<Arc<trefoil_store::Owner>>,
+    kept: Option<(Arc<trefoil_store::Owner>, Arc<Inbox>)>,
 }
 
 impl Ready {
@@ -66,7 +71,7 @@ impl Ready {
         let host = Host {
             tools: &*tools,
             commands: parts.commands.is_some(),
-            people: parts.humans.is_some(),
+            people: parts.humans.is_some() || engine.keeps_runs(),
             answers: &parts.answers,
             embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
         };
@@ -76,13 +81,22 @@ impl Ready {
         let (Some(aimed), Some(models), true) = (aimed, models, reasons.is_empty()) else {
             return Err(Findings::new(loaded.files.clone(), reasons));
         };
+        #[cfg(feature = "store")]
+        let kept = parts.owner.as_ref().map(|owner| {
+            let inbox = Inbox::new(owner.clone(), parts.humans.clone());
+            (owner.clone(), Arc::new(inbox))
+        });
+        #[cfg(feature = "store")]
+        let people = kept.clone().map(|(_, inbox)| inbox as _).or_else(|| parts.humans.clone());
+        #[cfg(not(feature = "store"))]
+        let people = parts.humans.clone();
         let environment = || Arc::new(env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text)));
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
         let ports = Ports {
             models,
             tools,
             commands: parts.commands.clone(),
-            humans: Arc::new(Answers::new(program, &parts.answers, parts.humans.clone())),
+            humans: Arc::new(Answers::new(program, &parts.answers, people)),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
             clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
             secrets: parts.secrets.clone().unwrap_or_else(|| environment()),
@@ -99,9 +113,16 @@ impl Ready {
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
             script,
+            recovery: parts.recovery,
             #[cfg(feature = "store")]
-            owner: parts.owner.clone(),
+            kept,
         })
+    }
+
+    /// The id that the run will have.
+    #[doc(hidden)]
+    pub fn run(&self) -> &str {
+        &self.run
     }
 
     /// What answers model calls.
@@ -130,57 +151,87 @@ impl Ready {
     /// # Errors
     ///
     /// As [`Self::check_input`], and [`Error::NoRuntime`] outside a tokio runtime.
-    pub fn start(mut self, input: impl Serialize) -> Result<Run> {
+    pub fn start(self, input: impl Serialize) -> Result<Run> {
         let input = self.input(input)?;
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        #[cfg(feature = "store")]
-        if let Some(owner) = &self.owner {
-            self.ports.journal = Arc::new(owner.begin(super::store::new_run(&self.run, self.flow.loaded())));
-        }
-        let (options, handle) = self.handle();
-        let task = runtime.spawn(run_prepared(self.prepared, input, self.ports, options));
-        Ok(handle(task))
-    }
-    /// Continues a run: see [`Engine::resume`].
-    ///
-    /// # Errors
-    ///
-    /// With a store: another process works on the run, or there is no such run. [`Error::NoRuntime`] outside a tokio runtime.
-    #[cfg_attr(not(feature = "store"), allow(clippy::unused_async, reason = "a store is asked for the run"))]
-    pub async fn resume(mut self, run: &str) -> Result<Run> {
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        self.run = run.to_owned();
-        #[cfg(feature = "store")]
-        if let Some(owner) = &self.owner {
-            self.ports.journal = Arc::new(owner.resume(run).await.map_err(Error::Store)?);
-        }
-        let (options, handle) = self.handle();
-        let task = runtime.spawn(async move { resume_prepared(self.prepared, &self.run, self.ports, options).await });
-        Ok(handle(task))
+        tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        let (ready, options) = self.kept()?;
+        ready.spawn(options, |prepared, ports, options| run_prepared(prepared, input, ports, options))
     }
 
-    /// How the run is run, and what makes the handle of its task.
-    fn handle(&mut self) -> (Options, impl FnOnce(JoinHandle<RunOutcome>) -> Run + use<>) {
+    /// With what is kept of the run.
+    #[cfg(feature = "store")]
+    fn kept(mut self) -> Result<(Self, Options)> {
+        let mut options = self.options();
+        match self.kept.clone() {
+            Some((owner, _)) => {
+                let packed = Packed::of(self.flow.loaded());
+                (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
+                let new = trefoil_store::NewRun { run: self.run.clone(), files: packed.blobs, ..Default::default() };
+                self.ports.journal = Arc::new(self.kept_by(owner.begin(new))?);
+            }
+            None => options.sources = self.sources(),
+        }
+        Ok((self, options))
+    }
+
+    #[cfg(not(feature = "store"))]
+    fn kept(self) -> Result<(Self, Options)> {
+        let options = Options { sources: self.sources(), ..self.options() };
+        Ok((self, options))
+    }
+
+    /// The files of the flow, if a journal wants to know.
+    fn sources(&self) -> Vec<SourceFile> {
+        if self.ports.journal.keeps() { self.flow.loaded().sources() } else { Vec::new() }
+    }
+
+    /// Goes on with a run from its journal.
+    #[cfg(feature = "store")]
+    pub(crate) fn resume(mut self, run: String, hold: trefoil_store::Hold) -> Result<Run> {
+        self.run = run.clone();
+        self.ports.journal = Arc::new(self.kept_by(hold)?);
+        let options = self.options();
+        self.spawn(
+            options,
+            |prepared, ports, options| async move { resume_prepared(prepared, &run, ports, options).await },
+        )
+    }
+
+    /// The journal of a run that this process holds.
+    #[cfg(feature = "store")]
+    fn kept_by(&self, hold: trefoil_store::Hold) -> Result<RunJournal> {
+        let (owner, inbox) = self.kept.clone().ok_or(Error::NoRuntime)?;
+        Ok(RunJournal::new(owner, inbox, hold))
+    }
+
+    fn spawn<W>(mut self, options: Options, begin: impl FnOnce(Arc<Prepared>, Ports, Options) -> W) -> Result<Run>
+    where
+        W: Future<Output = RunOutcome> + Send + 'static,
+    {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let (sender, events) = mpsc::unbounded_channel();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(ToHandle(sender))]);
-        let (id, flow, cancel) = (self.run.as_str().into(), self.flow.clone(), Cancel::new());
-        let keeps = self.ports.journal.keeps();
-        let sources = if keeps { self.flow.loaded().sources() } else { Vec::new() };
+        let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
+        let task = runtime.spawn(begin(self.prepared, self.ports, options));
+        Ok(Run::new(id, self.flow, events, cancel, task))
+    }
+
+    /// How the run is run.
+    fn options(&self) -> Options {
         let models = models_used(&self.prepared.program).into_iter();
         let models = models.map(|(agent, model)| (agent.to_string(), named(&model))).collect();
-        let options = Options {
-            sources,
+        Options {
             answers: self.answers_from.stored(),
             models,
             seed: Some(self.seed),
             run: Some(self.run.clone()),
             max_calls: Some(self.max_calls),
-            cancel: cancel.clone(),
+            cancel: Cancel::new(),
+            recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,
             answers_from: Some(self.answers_from.to_string()),
             ..Options::default()
-        };
-        (options, move |task| Run::new(id, flow, events, cancel, task))
+        }
     }
 
     /// The input as the machine takes it; none for `()` and null.
@@ -195,6 +246,16 @@ impl Ready {
         }
         let reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
         Err(Error::NotStarted(Findings::new(self.flow.loaded().files.clone(), reasons)))
+    }
+}
+
+impl Engine {
+    /// Whether questions can wait.
+    fn keeps_runs(&self) -> bool {
+        #[cfg(feature = "store")]
+        return self.parts.owner.is_some();
+        #[cfg(not(feature = "store"))]
+        false
     }
 }
 

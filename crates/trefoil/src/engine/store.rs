@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use trefoil_runtime::Random as _;
 use trefoil_runtime::ports::{SystemClock, SystemRandom};
-use trefoil_store::{Blob, NewRun, Owner, Store};
+use trefoil_store::{Owner, Store};
 
 use super::Engine;
 use crate::error::{Error, Result};
-use crate::load::Loaded;
 
 impl Engine {
     /// Keeps every run in a store, with the files of its flow: its journal, what it has cost, how it ended. A run that was
-    /// interrupted is continued by [`Self::resume`]. In place of [`journal`](Self::journal).
+    /// interrupted is continued by [`Self::resume`], here or elsewhere. In place of [`journal`](Self::journal).
+    ///
+    /// A run that only waits for people ends with the code `SUSPENDED`; their answers come in through the store.
     ///
     /// Clones of the engine share their hold on runs: they are one process to the store.
     ///
@@ -38,8 +39,26 @@ impl Engine {
     pub fn store(self, store: impl Store + 'static) -> Self {
         // A name that no other process has: numbers of processes come again.
         let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
-        let owner = Owner::new(Arc::new(store), name, Arc::new(SystemClock::new()));
+        self.owned(Owner::new(Arc::new(store), name, Arc::new(SystemClock::new())))
+    }
+    /// Keeps runs in a store as a process that holds leases there.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn owned(self, owner: Arc<Owner>) -> Self {
         self.with(|parts| parts.owner = Some(owner))
+    }
+    /// Who holds the leases of its runs.
+    #[doc(hidden)]
+    pub fn owner(&self) -> Option<Arc<Owner>> {
+        self.parts.owner.clone()
+    }
+    /// The seed of machine and embedded model, without one for ids.
+    pub(crate) fn seeded(self, seed: u64) -> Self {
+        self.with(|parts| parts.seed = Some(seed))
+    }
+    /// Whether it says which models answer.
+    pub(crate) fn chooses_models(&self) -> bool {
+        self.parts.provider.is_some() || !self.parts.models.is_empty()
     }
 
     /// Gives back the runs that this engine holds and that nobody goes on with, and returns when the store knows: for a process
@@ -50,10 +69,4 @@ impl Engine {
             None => Ok(()),
         }
     }
-}
-
-/// A run that is to be kept.
-pub(super) fn new_run(run: &str, loaded: &Loaded) -> NewRun {
-    let files = loaded.source_texts().map(|file| Arc::new(Blob::new(file.text().as_bytes().to_vec())));
-    NewRun { run: run.to_owned(), files: files.collect(), ..NewRun::default() }
 }

@@ -229,9 +229,10 @@ impl Folder {
                         self.push(loader, &manifest, path, front);
                         self.manifests.insert(manifest.file, manifest);
                     }),
-                    NeedKind::Attachment => {
-                        loader.text_in(&rooms, &full).map(|text| drop(self.project.attachments.insert(path, text)))
-                    }
+                    NeedKind::Attachment => loader.text_in(&rooms, &full).map(|text| {
+                        loader.kept(&shown, &text);
+                        self.project.attachments.insert(path, text);
+                    }),
                     // What is in it is the run's business; that it is there, everybody's.
                     NeedKind::EnvFile => rooms.look(&full),
                 };

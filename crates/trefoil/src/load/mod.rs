@@ -20,7 +20,7 @@ mod settle;
 mod target;
 mod unproven;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -128,6 +128,19 @@ pub struct Loaded {
     pub entry: FileId,
     /// What is known about the names in it, if it was checked.
     pub facts: Facts,
+    /// The texts that are part of the program and no manifests, by their paths.
+    pub texts: BTreeMap<PathBuf, Arc<str>>,
+    /// How it was loaded.
+    pub how: How,
+}
+
+/// How something was loaded, to do it again.
+#[derive(Clone)]
+pub struct How {
+    /// What was loaded.
+    pub target: Target,
+    /// With which options.
+    pub options: LoadOptions,
 }
 
 impl Loaded {
@@ -183,7 +196,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let loaded = roots::entry(&mut loader, target, &mut found);
     let entries = loaded.iter().map(|e| (e.file, e.proved)).collect();
     let diagnostics = loader.settle(found, &entries);
-    let (files, _) = loader.into_read();
+    let (files, _, texts) = loader.into_read();
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
     match loaded {
         Some(entry) if !failed => Ok(Loaded {
@@ -194,6 +207,8 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             dialect: entry.dialect,
             entry: entry.file,
             facts: entry.facts,
+            texts,
+            how: How { target: target.clone(), options: options.clone() },
         }),
         _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
@@ -216,6 +231,6 @@ pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, ReadT
     let mut facts = Facts::of(options.facts());
     let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle(found, &checked);
-    let (files, trees) = loader.into_read();
+    let (files, trees, _) = loader.into_read();
     (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, ReadTrees(trees))
 }

@@ -1,6 +1,6 @@
 //! Reading: each file once, through the door, parsed and its dialect told.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub(super) struct Loader {
     pub projects: ProjectFiles,
     /// What is wrong in those.
     pub project_findings: Vec<Diagnostic>,
+    /// What programs have in them and is no manifest, by path.
+    others: BTreeMap<PathBuf, Arc<str>>,
 }
 
 /// A file that was read as a manifest.
@@ -72,6 +74,7 @@ impl Loader {
             rooms: HashMap::new(),
             projects: ProjectFiles::default(),
             project_findings: Vec::new(),
+            others: BTreeMap::new(),
         }
     }
     /// Reads the texts that the options name.
@@ -82,7 +85,10 @@ impl Loader {
     }
     fn option_text(&mut self, path: &Path, found: &mut Diagnostics) -> Option<String> {
         match self.named_text(path) {
-            Ok(text) if text.not_utf8().is_none() => Some(text.text().to_string()),
+            Ok(text) if text.not_utf8().is_none() => {
+                self.kept(path, text.text());
+                Some(text.text().to_string())
+            }
             Ok(_) => {
                 let file = self.nameless(path);
                 let message = format!("`{}` is not UTF-8 text", path.display());
@@ -112,9 +118,13 @@ impl Loader {
     pub fn speaks(&self) -> bool {
         self.manifests.values().any(|m| m.suppressions.is_some())
     }
-    /// The files, for good, and what was read from them.
-    pub fn into_read(self) -> (Files, Vec<Arc<Manifest>>) {
-        (self.files, self.manifests.into_values().collect())
+    /// A text that programs have in them, and that is no manifest.
+    pub fn kept(&mut self, path: &Path, text: &str) {
+        self.others.insert(path.to_owned(), text.into());
+    }
+    /// The files, for good, what was read from them, and the texts that are no manifests.
+    pub fn into_read(self) -> (Files, Vec<Arc<Manifest>>, BTreeMap<PathBuf, Arc<str>>) {
+        (self.files, self.manifests.into_values().collect(), self.others)
     }
     /// A name in messages for something that is no file of ours.
     pub fn nameless(&mut self, path: &Path) -> FileId {

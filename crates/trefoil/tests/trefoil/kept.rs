@@ -59,7 +59,7 @@ async fn a_run_whose_handle_was_dropped_is_continued_by_another_engine() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let other = Engine::new().provider(Model::default()).store(open());
-    assert!(matches!(other.resume(&flow, &id).await, Err(Error::Store(StoreError::Held { .. }))));
+    assert!(matches!(other.resume(&id).await, Err(Error::Store(StoreError::Held { .. }))));
     drop(run);
     while store.record(&id).await.unwrap().owner.is_some() {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -70,17 +70,17 @@ async fn a_run_whose_handle_was_dropped_is_continued_by_another_engine() {
     }
     let (again, store) = (Model::default(), open());
     let engine = Engine::new().provider(again.clone()).store(store.clone());
-    let outcome = engine.resume(&flow, &id).await.unwrap().outcome().await;
+    let outcome = engine.resume(&id).await.unwrap().outcome().await;
     assert_eq!(outcome.result.unwrap().to_json(), serde_json::json!("One. Two."));
     assert_eq!((outcome.calls, outcome.usage.input_tokens), (2, 10));
     assert_eq!(again.calls.lock().unwrap().len(), 1, "only what had not come back was asked again");
     let record = store.record(&id).await.unwrap();
     assert_eq!((record.status, record.flow.as_str(), record.spent.calls), (Status::Completed, "main", 2));
     // The same again: a run that has ended says how.
-    let output: String = engine.resume(&flow, &id).await.unwrap().output().await.unwrap();
+    let output: String = engine.resume(&id).await.unwrap().output().await.unwrap();
     assert_eq!(output, "One. Two.");
     assert_eq!(again.calls.lock().unwrap().len(), 1);
-    let nobody = engine.resume(&flow, "nobody").await.unwrap_err().to_string();
+    let nobody = engine.resume("nobody").await.unwrap_err().to_string();
     assert_eq!(nobody, "there is no run `nobody`\n\nlist the runs with `trefoil runs list`");
 }
 

@@ -11,6 +11,8 @@
 mod cache;
 mod checks;
 mod codes;
+#[cfg(feature = "store")]
+mod durable;
 mod embed;
 mod engine;
 mod fixes;

@@ -1,0 +1,193 @@
+//! The files that a run began with, so that it can go on when they have changed or are gone.
+//!
+//! A journal names its files by path and hash. How they make a program (which is the entry, which options it was loaded with)
+//! is a file of its own beside them, the *bundle*. All of them are kept by content: runs of one flow share them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use trefoil_front::front_end;
+use trefoil_machine::{Identity, SourceFile};
+use trefoil_store::{Blob, Hash, Store, StoreError};
+use trefoil_template::limits;
+
+use crate::door::{Door, Memory, clean};
+use crate::error::{Error, Result};
+use crate::flow::Flow;
+use crate::load::{LoadOptions, Loaded, Target, load};
+
+/// The version of the format that this build writes.
+const VERSION: u16 = 1;
+
+/// How files make a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    v: u16,
+    /// The folder of all files on the machine where the run began; none: they were in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<PathBuf>,
+    /// The file or folder that was run, in the root.
+    path: PathBuf,
+    /// The id in that folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// The dialect, where it was not to be detected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dialect: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    skills: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allowed: Vec<PathBuf>,
+    /// Files with values of the environment. They hold secrets: their contents are never kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    env_files: Vec<PathBuf>,
+    files: Vec<SourceFile>,
+}
+
+/// A flow as a journal and a store keep it.
+pub struct Packed {
+    /// The files, by their paths in the bundle.
+    pub sources: Vec<SourceFile>,
+    /// The hash of the bundle.
+    pub bundle: String,
+    /// All of them, and the bundle.
+    pub blobs: Vec<Arc<Blob>>,
+}
+
+impl Packed {
+    /// Of a flow.
+    pub fn of(loaded: &Loaded) -> Packed {
+        let how = &loaded.how;
+        let disk = how.options.door.memory().is_none();
+        let absolute = |path: &Path| {
+            let whole =
+                if disk { std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
+            clean(&whole)
+        };
+        let manifests = loaded.program.files().into_iter().filter_map(|id| loaded.files.get(id));
+        let manifests = manifests.map(|file| (absolute(Path::new(file.name())), &**file.text()));
+        let texts = loaded.texts.iter().map(|(path, text)| (absolute(path), &**text));
+        let files: BTreeMap<PathBuf, &str> = manifests.chain(texts).collect();
+        let entry = absolute(&how.target.path);
+        let folders = files.keys().filter_map(|path| path.parent());
+        let whole = Some(entry.as_path()).filter(|entry| !files.contains_key(*entry));
+        let root = if disk { common(folders.chain(whole)) } else { PathBuf::new() };
+        let inside = |path: &Path| path.strip_prefix(&root).unwrap_or(path).to_owned();
+        let (mut sources, mut blobs) = (Vec::new(), Vec::new());
+        for (path, text) in &files {
+            let blob = Blob::new(text.as_bytes().to_vec());
+            let path = inside(path).to_string_lossy().into_owned();
+            sources.push(SourceFile { path, sha256: blob.hash().to_string() });
+            blobs.push(Arc::new(blob));
+        }
+        let text = |path: &Option<PathBuf>| path.as_deref().map(|path| inside(&absolute(path)));
+        let bundle = Bundle {
+            v: VERSION,
+            root: disk.then(|| root.clone()),
+            path: inside(&entry),
+            id: how.target.id.clone(),
+            dialect: how.options.dialect.map(|front| front.name().to_owned()),
+            context: text(&how.options.context),
+            skills: text(&how.options.skills),
+            allowed: how.options.allowed.iter().map(|folder| absolute(folder)).collect(),
+            env_files: loaded.env_files.iter().map(|file| inside(&absolute(&file.path))).collect(),
+            files: sources.clone(),
+        };
+        let blob = Blob::new(serde_json::to_vec(&bundle).unwrap_or_default());
+        let hash = blob.hash().to_string();
+        blobs.push(Arc::new(blob));
+        Packed { sources, bundle: hash, blobs }
+    }
+}
+
+/// The flow of a run, from where it was loaded if nothing has changed there, else from the store; and what there is to say
+/// about that.
+pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Flow, Option<String>)> {
+    let lost =
+        |why: &str| Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") });
+    let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
+        return Err(lost("its journal does not say which files it began with"));
+    };
+    let bytes = store.blob(hash).await?.ok_or_else(|| lost("the list of its files is missing"))?;
+    let bundle: Bundle =
+        serde_json::from_slice(&bytes).map_err(|error| lost(&format!("the list of its files: {error}")))?;
+    if bundle.v > VERSION {
+        return Err(lost("a later version of Trefoil has written the list of its files"));
+    }
+    if let Some(flow) = bundle.as_it_was() {
+        return Ok((flow, None));
+    }
+    let mut files = BTreeMap::new();
+    for SourceFile { path, sha256 } in &bundle.files {
+        let hash = Hash::parse(sha256).ok_or_else(|| lost("the hash of a file is damaged"))?;
+        let bytes = store.blob(hash).await?.ok_or_else(|| lost(&format!("its file `{path}` is missing")))?;
+        files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let note = bundle.root.as_ref().map(|root| {
+        format!("files in `{}` have changed since the run began; it continues with those it began with", root.display())
+    });
+    Ok((bundle.in_memory(files)?, note))
+}
+
+impl Bundle {
+    fn target(&self, root: &Path) -> Target {
+        Target { path: root.join(&self.path), id: self.id.clone() }
+    }
+
+    fn options(&self, root: &Path) -> LoadOptions {
+        let at = |path: &Option<PathBuf>| path.as_ref().map(|path| root.join(path));
+        LoadOptions {
+            dialect: self.dialect.as_deref().and_then(front_end),
+            context: at(&self.context),
+            skills: at(&self.skills),
+            allowed: self.allowed.clone(),
+            ..LoadOptions::default()
+        }
+    }
+
+    /// Where it was loaded from, if all files are as they were.
+    fn as_it_was(&self) -> Option<Flow> {
+        let root = self.root.as_deref()?;
+        let loaded = load(&self.target(root), &self.options(root)).ok()?;
+        (Packed::of(&loaded).sources == self.files).then(|| Flow::from(loaded))
+    }
+
+    fn in_memory(&self, mut files: BTreeMap<PathBuf, String>) -> Result<Flow> {
+        // What belongs to the environment of a run is as it is now.
+        if let Some(root) = &self.root {
+            let rooms =
+                Door::Disk.rooms([Door::Disk.project_of(root, Some(root))].into_iter().chain(self.allowed.clone()));
+            for path in &self.env_files {
+                let bytes = rooms.read(&root.join(path), limits::TEXT_FILE_BYTES);
+                if let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
+                    files.insert(path.clone(), text);
+                }
+            }
+        }
+        let mut memory = Memory::default();
+        for (path, text) in files {
+            memory.add(&path, text.into());
+        }
+        let options =
+            LoadOptions { door: Door::Memory(Arc::new(memory)), allowed: Vec::new(), ..self.options(Path::new("")) };
+        Ok(load(&self.target(Path::new("")), &options).map(Flow::from)?)
+    }
+}
+
+/// The folder that all of these are in.
+fn common<'p>(mut folders: impl Iterator<Item = &'p Path>) -> PathBuf {
+    let Some(mut root) = folders.next() else { return PathBuf::new() };
+    for folder in folders {
+        while !folder.starts_with(root) {
+            match root.parent() {
+                Some(above) => root = above,
+                None => return root.to_owned(),
+            }
+        }
+    }
+    root.to_owned()
+}

@@ -1,0 +1,201 @@
+//! Runs that are kept in a store, as an embedder uses them.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use expect_test::expect;
+use serde_json::{Value as Json, json};
+use trefoil::internals::{Blob, NewRun, Packed, unpack};
+use trefoil::store::{Letter, LetterKind, Options, SqliteStore, Status, Store};
+use trefoil::{Engine, Error, EventKind, Flow};
+
+use crate::Folder;
+use crate::manifests::root;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn store(folder: &Folder) -> SqliteStore {
+    SqliteStore::open(folder.0.join("runs.db"), Options::default()).unwrap()
+}
+
+const TWO: &str =
+    "id: two\nkind: sequential\nsteps:\n  - ref: first\n  - ref: second\n    input: { text: '{{first}}' }\n";
+const FIRST: &str = "id: first\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say one.\n";
+const SECOND: &str =
+    "id: second\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Add two to {{text}}.\n";
+
+fn two() -> Folder {
+    Folder::with(&[("two.yaml", TWO), ("first.yaml", FIRST), ("second.yaml", SECOND)])
+}
+
+/// Answers with a number that grows, and waits for ever at one of its calls.
+struct Counting {
+    calls: Arc<AtomicU32>,
+    stuck_at: u32,
+}
+
+#[async_trait::async_trait]
+impl trefoil::ports::ModelProvider for Counting {
+    async fn call(
+        &self,
+        _at: trefoil::ports::CallSite<'_>,
+        _request: &trefoil::ports::ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<trefoil::ports::ModelAnswer, trefoil::ports::ModelError> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        if call == self.stuck_at {
+            std::future::pending::<()>().await;
+        }
+        Ok(trefoil::ports::ModelAnswer::new(format!("answer {call}"), Default::default()))
+    }
+    fn label(&self, _request: &trefoil::ports::ModelRequest) -> String {
+        "counting".to_owned()
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
+    let folder = two();
+    let calls = Arc::new(AtomicU32::new(0));
+    let engine = |stuck_at| Engine::new().store(store(&folder)).provider(Counting { calls: calls.clone(), stuck_at });
+    let id = runtime().block_on(async {
+        let flow = Flow::load(format!("{}#two", folder.0.display())).unwrap();
+        let mut run = engine(2).start(&flow, ()).unwrap();
+        let id = run.id().to_owned();
+        while let Some(event) = run.event().await {
+            if matches!(&event.kind, EventKind::ModelStarted { agent, .. } if agent == "second") {
+                break;
+            }
+        }
+        drop(run);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        id
+    });
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+    // Meanwhile somebody edits one file and removes another.
+    std::fs::write(folder.0.join("second.yaml"), SECOND.replace("two", "three")).unwrap();
+    std::fs::remove_file(folder.0.join("first.yaml")).unwrap();
+    runtime().block_on(async {
+        let run = engine(0).resume(&id).await.unwrap();
+        let text: String = run.output().await.unwrap();
+        assert_eq!(text, "answer 3", "the first call is not made again");
+        let record = store(&folder).record(&id).await.unwrap();
+        assert_eq!((record.status, record.spent.calls, record.spent.usage.unknown_calls), (Status::Completed, 2, 1));
+        // It has ended: asked again, it says how.
+        assert_eq!(engine(0).resume(&id).await.unwrap().output::<String>().await.unwrap(), "answer 3");
+        assert_eq!(calls.load(Ordering::SeqCst), 3);
+    });
+}
+
+#[test]
+fn a_question_waits_in_the_store_for_its_answer() {
+    let folder = Folder::with(&[]);
+    let approval = root().join("examples/aegis/approval.yaml");
+    let flow = Flow::load(approval.to_str().unwrap()).unwrap();
+    let engine = || Engine::new().store(store(&folder)).model("embedded");
+    let input = json!({ "topic": "tide tables", "change": "x", "release": "1.2", "input": "x" });
+    runtime().block_on(async {
+        let run = engine().start(&flow, input).unwrap();
+        let id = run.id().to_owned();
+        let outcome = run.outcome().await;
+        assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
+        let [waiting] = outcome.waiting.as_slice() else { panic!("it waits for one") };
+        assert_eq!(store(&folder).record(&id).await.unwrap().status, Status::Waiting);
+        // Two processes cannot both take it up, and nothing changes until somebody answers.
+        let again = engine().resume(&id).await.unwrap().outcome().await;
+        assert_eq!(again.result.unwrap_err().code, "SUSPENDED");
+        let answer = waiting.accepts.first().cloned().unwrap_or_else(|| "yes".to_owned());
+        let key = waiting.key.to_string();
+        let letter = Letter { kind: LetterKind::Answer, key, value: answer.as_str().into(), at: 1 };
+        store(&folder).post(&id, letter).await.unwrap();
+        let outcome = engine().resume(&id).await.unwrap().outcome().await;
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        let kept = store(&folder);
+        assert_eq!(kept.record(&id).await.unwrap().status, Status::Completed);
+        assert_eq!(kept.inbox(&id).await.unwrap(), [], "a letter that was taken is gone");
+    });
+}
+
+#[test]
+fn a_run_is_one_engine_s_at_a_time() {
+    let folder = two();
+    runtime().block_on(async {
+        let flow = Flow::load(format!("{}#two", folder.0.display())).unwrap();
+        let provider = || Counting { calls: Arc::default(), stuck_at: 1 };
+        let mut run = Engine::new().store(store(&folder)).provider(provider()).start(&flow, ()).unwrap();
+        while !matches!(run.event().await.unwrap().kind, EventKind::ModelStarted { .. }) {}
+        let id = run.id().to_owned();
+        let other = Engine::new().store(store(&folder)).provider(provider()).resume(&id).await;
+        let Err(Error::Store(error)) = other else { panic!("it is in progress") };
+        assert!(error.to_string().contains("in progress in another process"), "{error}");
+    });
+}
+
+#[test]
+fn a_run_that_nobody_knows_and_an_engine_without_a_store_say_so() {
+    let folder = Folder::with(&[]);
+    runtime().block_on(async {
+        let unknown = Engine::new().store(store(&folder)).resume("0123").await.unwrap_err();
+        expect!["there is no run `0123`"].assert_eq(unknown.to_string().lines().next().unwrap());
+        let without = Engine::new().resume("0123").await.unwrap_err();
+        expect![[r#"
+            the run did not start
+
+            error[no-store]: the engine has no store
+             |
+             = help: give it one with `Engine::store`"#]]
+        .assert_eq(&without.to_string());
+    });
+}
+
+/// Every example, from its files in the store: the program is the same, down to its fingerprint.
+#[test]
+fn what_the_store_keeps_makes_the_same_program() {
+    let mut targets = Vec::new();
+    for dialect in ["aegis", "agntz", "sirenspec"] {
+        let folder = root().join("examples").join(dialect);
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "yaml") {
+                targets.push(path);
+            }
+        }
+    }
+    assert!(targets.len() > 20);
+    let folder = Folder::with(&[]);
+    let kept = store(&folder);
+    let failures = Mutex::new(Vec::new());
+    runtime().block_on(async {
+        for target in &targets {
+            if let Err(why) = survives(&kept, target).await {
+                failures.lock().unwrap().push(format!("{}: {why}", target.display()));
+            }
+        }
+    });
+    assert_eq!(failures.into_inner().unwrap(), Vec::<String>::new());
+}
+
+async fn survives(kept: &SqliteStore, target: &Path) -> Result<(), String> {
+    let Ok(flow) = Flow::options().unchecked().load(target.to_str().unwrap()) else { return Ok(()) };
+    let mut packed = Packed::of(flow.loaded());
+    let fingerprint = flow.loaded().program.fingerprint().to_string();
+    // As if the folder were gone.
+    let last = packed.blobs.pop().unwrap();
+    let mut bundle: Json = serde_json::from_slice(last.bytes()).unwrap();
+    bundle["root"] = Json::Null;
+    let bundle = Blob::new(serde_json::to_vec(&bundle).unwrap());
+    let hash = bundle.hash().to_string();
+    packed.blobs.push(Arc::new(bundle));
+    let run = target.to_string_lossy().into_owned();
+    kept.create(NewRun { run: run.clone(), files: packed.blobs, ..NewRun::default() })
+        .await
+        .map_err(|e| e.to_string())?;
+    let identity = trefoil_machine::Identity { bundle: Some(hash), ..Default::default() };
+    let (again, _) = unpack(kept, &run, &identity).await.map_err(|e| e.to_string())?;
+    let now = again.loaded().program.fingerprint().to_string();
+    if now == fingerprint { Ok(()) } else { Err("another program".to_owned()) }
+}
