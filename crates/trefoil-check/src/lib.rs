@@ -24,7 +24,7 @@ pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::Node;
-use trefoil_syntax::{Diagnostic, FileId};
+use trefoil_syntax::{Diagnostic, FileId, Shared};
 
 /// Rules of loading after which nothing more is to be said about the type of what is read.
 const TYPES: [&str; 2] = ["wrong-type", "working-dot-node-id"];
@@ -66,20 +66,20 @@ pub fn check_for(
     let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
     for (rule, run) in own.chain(beyond).filter(|(rule, _)| wanted(rule)) {
         let (Run::Program(look) | Run::Declared(look) | Run::Whole(look)) = run else { continue };
-        let mut cx = Context { model, roots, rule, run, found: Vec::new() };
+        let mut cx = Context { model, roots, rule, run, found: Shared::default() };
         look(&mut cx);
-        found.append(&mut cx.found);
+        found.extend(cx.found.into_vec());
     }
     found
 }
 
 /// What the rules have to say about the text of a manifest, which need not load.
 pub fn check_tree(root: &Node, file: FileId) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut found = Shared::default();
     for rule in rules::RULES.iter().copied() {
         if let Run::Tree(run) = rule.run {
             run(&mut TreeContext { root, file, rule, found: &mut found });
         }
     }
-    found
+    found.into_vec()
 }

@@ -2,7 +2,7 @@
 
 use trefoil_ir::FlowId;
 use trefoil_syntax::yaml::Node;
-use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
 
 use crate::semantic::Model;
 
@@ -86,7 +86,8 @@ pub struct Context<'c> {
     pub roots: &'c [Root],
     pub(crate) rule: &'static Rule,
     pub(crate) run: Run,
-    pub(crate) found: Vec<Diagnostic>,
+    /// A file that is called in several ways is several flows with the same texts.
+    pub(crate) found: Shared,
 }
 
 impl Context<'_> {
@@ -96,17 +97,21 @@ impl Context<'_> {
     }
     /// Reports, unless what could not be read may be what the finding says is missing.
     pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.report_by(diagnostic, &[]);
+    }
+    /// Reports what also rests on all of what is declared around these places.
+    pub fn report_by(&mut self, diagnostic: Diagnostic, places: &[Location]) {
         let gaps = self.model.gaps();
+        let at = diagnostic.file.zip(diagnostic.span).map(|(file, span)| Location::new(file, span));
         let doubtful = match self.run {
             Run::Whole(_) => gaps.reach(diagnostic.file),
-            Run::Declared(_) => {
-                diagnostic.file.zip(diagnostic.span).is_some_and(|(f, s)| gaps.touch(Location::new(f, s)))
-            }
+            Run::Declared(_) => at.is_some_and(|at| gaps.touch(at)),
             Run::Program(_) | Run::Load | Run::Tree(_) => false,
         };
-        if !doubtful {
-            self.found.push(diagnostic);
+        if doubtful || at.is_some_and(|at| gaps.rename(at)) || places.iter().any(|at| gaps.touch(*at)) {
+            return;
         }
+        self.found.add(diagnostic);
     }
 }
 
@@ -117,7 +122,7 @@ pub struct TreeContext<'c> {
     /// The file.
     pub file: FileId,
     pub(crate) rule: &'static Rule,
-    pub(crate) found: &'c mut Vec<Diagnostic>,
+    pub(crate) found: &'c mut Shared,
 }
 
 impl TreeContext<'_> {
@@ -128,7 +133,7 @@ impl TreeContext<'_> {
     }
     /// Reports.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        self.found.push(diagnostic);
+        self.found.add(diagnostic);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use trefoil_ir::{Facts, FlowId, Program};
 use trefoil_syntax::hash::HashSet;
-use trefoil_syntax::{Diagnostic, FileId, Severity};
+use trefoil_syntax::{Diagnostic, FileId, Severity, Shared};
 
 use crate::Units;
 use crate::project::Lowered;
@@ -46,8 +46,9 @@ impl Compiled<'_> {
     pub fn link(self, lint: Vec<Diagnostic>) -> Linked {
         let Self { mut program, entries, env_files, found, aside, .. } = self;
         let Findings { diagnostics, facts, .. } = found;
-        let mut found = diagnostics.into_sorted();
-        found.extend(lint);
+        let mut shared = Shared::default();
+        diagnostics.into_sorted().into_iter().chain(lint).for_each(|d| shared.add(d));
+        let mut found = shared.into_vec();
         let errors = found.iter().filter(|d| d.severity == Severity::Error);
         let broken: HashSet<FileId> = errors.filter_map(|d| d.file).filter(|f| aside.contains(f)).collect();
         if let Some(program) = program.as_mut().filter(|_| !broken.is_empty()) {

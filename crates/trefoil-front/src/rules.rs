@@ -28,7 +28,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("invalid-regex", "an invalid regular expression"),
     ("both-spellings", "one key written in two spellings"),
     ("impossible-transition", "a transition that can never be taken"),
-    ("endless-loop", "states that lead only to each other, until a limit ends the run"),
     ("unsafe-placeholder", "a placeholder where a shell would read its value as code"),
     ("command-from-data", "a command whose program is decided by data"),
     ("not-an-agent", "a file that belongs to a format but defines nothing to run, such as a skill file"),

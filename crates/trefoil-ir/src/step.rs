@@ -209,6 +209,8 @@ pub struct StateMachine {
     pub initial: StateId,
     /// State entries altogether; one more fails with `MAX_TRANSITIONS_EXCEEDED`.
     pub max_entries: u32,
+    /// Where that is declared, if it is.
+    pub max_entries_at: Option<Location>,
     /// Filled with the rendered feedback of the transition taken (unset when it has none).
     pub feedback: Option<SlotId>,
     /// Filled with the reason when a state fails, until one ends well.
@@ -228,6 +230,8 @@ pub struct State {
     pub failed: Option<Expr>,
     /// Visits; one more fails with `MAX_STATE_VISITS_EXCEEDED`.
     pub max_visits: u32,
+    /// Where that is declared, if it is.
+    pub max_visits_at: Option<Location>,
     /// Tried in order, first match wins; empty: the machine ends here. None matches: fails with `NO_TRANSITION`, and
     /// the message names the values seen.
     pub transitions: Vec<Transition>,
@@ -266,6 +270,8 @@ pub struct Transition {
     pub when: Option<Cond>,
     /// Where to.
     pub target: StateId,
+    /// Where that is named.
+    pub target_at: Location,
     /// Rendered into the machine's feedback slot.
     pub feedback: Option<Text>,
     /// Where it is declared.

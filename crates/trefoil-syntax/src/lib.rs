@@ -9,6 +9,6 @@ pub mod span;
 pub mod suggest;
 pub mod yaml;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Edit, Fix, Label, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Edit, Fix, Label, Severity, Shared};
 pub use file::{FileId, Files, Position, SourceFile};
 pub use span::{Location, Span};

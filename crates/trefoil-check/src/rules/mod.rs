@@ -30,6 +30,7 @@ rules! {
     unreachable_step,
     unconnected_node,
     loop_never_ends,
+    endless_loop,
     missing_transition,
     implicit_end,
     score_gap,

@@ -1,6 +1,7 @@
 //! A step, state or node that no run begins.
 
-use trefoil_syntax::Severity;
+use trefoil_ir::{State, StateMachine, StepId};
+use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::flow::Why;
@@ -46,6 +47,17 @@ fn run(cx: &mut Context<'_>) {
         if let Some(at) = cause {
             finding = if own { finding.label(step.origin, "this never runs") } else { finding.label(at, there) };
         }
-        cx.report(finding);
+        let led: Vec<Location> = if dead.why == Why::Transitions { leading(cx, dead.step) } else { Vec::new() };
+        cx.report_by(finding, &led);
     }
+}
+
+/// The states with a transition to this one.
+fn leading(cx: &Context<'_>, state: StepId) -> Vec<Location> {
+    let to = |machine: &StateMachine| machine.states.iter().position(|s| s.step == state);
+    let Some((machine, to)) = cx.model.machines().into_iter().find_map(|(m, _)| Some((m, to(m)?))) else {
+        return Vec::new();
+    };
+    let leads = |s: &&State| s.transitions.iter().any(|t| t.target.index() == to);
+    machine.states.iter().filter(leads).filter_map(|s| Some(cx.model.program.step(s.step)?.origin)).collect()
 }

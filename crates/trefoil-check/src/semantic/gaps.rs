@@ -1,16 +1,44 @@
 //! What could not be read of a program, and how far that reaches: nobody knows what it would have said.
 
-use trefoil_ir::Facts;
+use trefoil_ir::{Facts, Program, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
-use trefoil_syntax::{FileId, Location, Span};
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
-/// What keeps a program, or parts of it, from being run.
+use crate::rule::Group;
+
+/// What loading has found wrong with what a program is made of.
 #[derive(Debug, Default)]
 pub struct Mistakes {
-    /// The places of the mistakes.
-    pub places: Vec<Location>,
+    /// The places of the mistakes that keep the program, or parts of it, from being run.
+    places: Vec<Location>,
     /// The files that have one, or that call such a file.
-    pub files: HashSet<FileId>,
+    files: HashSet<FileId>,
+    /// Names that are not defined as they are written, or for which another one is proposed.
+    names: Vec<Location>,
+    /// Where a key is missing for which something stands in that is hardly ever meant.
+    missing: Vec<Location>,
+}
+
+impl Mistakes {
+    /// What loading found; `files` are those that it keeps from being run, with what calls them.
+    pub fn of(found: &[Diagnostic], files: HashSet<FileId>) -> Self {
+        let mut mistakes = Self { files, ..Self::default() };
+        for d in found {
+            let Some(at) = d.file.zip(d.span).map(|(file, span)| Location::new(file, span)) else { continue };
+            let error = d.severity == Severity::Error;
+            let named = crate::rule(d.rule).is_some_and(|rule| rule.group == Group::Names);
+            if error {
+                mistakes.places.push(at);
+            }
+            if named && (error || d.severity == Severity::Warning && d.fix.is_some()) {
+                mistakes.names.push(at);
+            }
+            if !error && d.rule == "missing-key" {
+                mistakes.missing.push(at);
+            }
+        }
+        mistakes
+    }
 }
 
 /// The places of the mistakes that keep a program from being run.
@@ -19,20 +47,26 @@ pub struct Gaps<'p> {
     /// By file: what is declared, and whether there is a mistake in it that is in nothing smaller.
     declared: HashMap<FileId, Vec<(Span, bool)>>,
     files: Option<&'p HashSet<FileId>>,
+    /// By file: names that are not what they say.
+    names: HashMap<FileId, Vec<Span>>,
 }
 
 impl<'p> Gaps<'p> {
     /// Of these mistakes.
-    pub fn of(facts: &Facts, mistakes: &'p Mistakes) -> Self {
+    pub fn of(program: &Program, facts: &Facts, mistakes: &'p Mistakes) -> Self {
         let mut gaps = Self::default();
-        if mistakes.places.is_empty() {
+        for name in &mistakes.names {
+            gaps.names.entry(name.file).or_default().push(name.span);
+        }
+        let unmeant = unmeant(program, &mistakes.missing);
+        if mistakes.places.is_empty() && unmeant.is_empty() {
             return gaps;
         }
         gaps.files = Some(&mistakes.files);
         for declaration in &facts.declarations {
             gaps.declared.entry(declaration.at.file).or_default().push((declaration.extent, false));
         }
-        for at in &mistakes.places {
+        for at in mistakes.places.iter().chain(&unmeant) {
             if let Some((_, mistaken)) = gaps.around(*at) {
                 *mistaken = true;
             }
@@ -52,6 +86,11 @@ impl<'p> Gaps<'p> {
         all.iter().any(|(span, mistaken)| *mistaken && contains(*around, *span))
     }
 
+    /// Whether a place is in a name that is not what it says: what it reads is not what is meant.
+    pub fn rename(&self, at: Location) -> bool {
+        self.names.get(&at.file).is_some_and(|all| all.iter().any(|name| contains(*name, at.span)))
+    }
+
     fn around(&mut self, at: Location) -> Option<&mut (Span, bool)> {
         let all = self.declared.entry(at.file).or_default();
         let extent = smallest(all, at.span).map(|(span, _)| *span);
@@ -61,6 +100,24 @@ impl<'p> Gaps<'p> {
         let extent = extent.unwrap_or(Span::new(0, u32::MAX));
         all.iter_mut().find(|(span, _)| *span == extent)
     }
+}
+
+/// The missing keys that decide when a transition is taken.
+fn unmeant(program: &Program, missing: &[Location]) -> Vec<Location> {
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let machines = program.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::StateMachine(machine) => Some(machine),
+        _ => None,
+    });
+    let transitions = machines.flat_map(|machine| &machine.states).flat_map(|state| &state.transitions);
+    let mut places: HashMap<FileId, Vec<Span>> = HashMap::default();
+    transitions.for_each(|t| places.entry(t.origin.file).or_default().push(t.origin.span));
+    let inside = |at: &&Location| {
+        places.get(&at.file).is_some_and(|all| all.iter().any(|transition| contains(*transition, at.span)))
+    };
+    missing.iter().filter(inside).copied().collect()
 }
 
 fn contains(outer: Span, inner: Span) -> bool {

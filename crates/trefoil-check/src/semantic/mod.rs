@@ -24,6 +24,7 @@ pub mod together;
 mod types;
 pub mod visits;
 mod writers;
+pub mod written;
 
 use std::cell::OnceCell;
 
@@ -38,6 +39,7 @@ pub use reads::{Defined, Read, Why};
 use states::Exits;
 use taint::Taint;
 pub use types::{Types, Walk};
+use written::Written;
 
 /// A program and what is known about it.
 pub struct Model<'p> {
@@ -81,7 +83,7 @@ impl<'p> Model<'p> {
     }
     /// What could not be read.
     pub fn gaps(&self) -> &Gaps<'p> {
-        self.gaps.get_or_init(|| Gaps::of(self.facts, self.mistakes))
+        self.gaps.get_or_init(|| Gaps::of(self.program, self.facts, self.mistakes))
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
@@ -174,6 +176,15 @@ impl<'p> Model<'p> {
                 _ => None,
             })
             .collect()
+    }
+    /// The state machines that a run can reach, with where their transitions lead as they are written.
+    pub fn written(&self) -> Vec<(&'p StateMachine, Written)> {
+        let steps = self.reachable().iter().filter_map(|(_, id)| self.program.step(*id));
+        let machines = steps.filter_map(|step| match &step.kind {
+            StepKind::StateMachine(machine) => Some((machine, step.origin)),
+            _ => None,
+        });
+        machines.map(|(machine, at)| (machine, Written::of(self.program, self.facts, machine, at))).collect()
     }
     /// Worst-case numbers of calls; counted when they are asked for.
     pub fn costs(&self) -> Costs<'p> {

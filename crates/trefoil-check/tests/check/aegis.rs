@@ -235,3 +235,143 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     shown("{{#if input.t}}{{input.t}}{{else}}{{#if input.n}}{{input.n}}{{/if}}{{/if}}", expect![""]);
     shown("{{#unless input.t}}{{input.n}}{{/unless}} {{input.t}}", expect![""]);
 }
+
+#[test]
+fn a_key_that_only_later_states_write() {
+    let later = |input: &str, more: &str, lines: Expect| {
+        let text = workflow(&format!(
+            "    A: {{ kind: System, command: 'echo {{{{{input}}}}}', transitions: [{{ target: B }}] }}
+    B: {{ kind: System, command: update_blackboard, env: {{ found: '{{{{input.t}}}}', own: '{{{{own}}}}' }}, transitions: [{more}{{ target: END }}] }}\n"
+        ));
+        expect(&["unordered-read"], &[("w.yaml", &text)], lines);
+    };
+    later(
+        "found",
+        "",
+        expect![[r#"
+        9:41 warning unordered-read: nothing writes `found` before `A`, so it is always empty
+          | A: { kind: System, command: 'echo {{found}}', transitions: [{
+          |                                     ^^^^^
+          at 10:59: written here
+          help: check the transitions, or the name
+        10:89 warning unordered-read: nothing writes `own` before `B`, so it is always empty
+          | ...d, env: { found: '{{input.t}}', own: '{{own}}' }, transitions:
+          |                                            ^^^
+          at 10:81: written here
+          help: check the transitions, or the name
+    "#]],
+    );
+    later(
+        "blackboard.found",
+        "",
+        expect![[r#"
+        9:41 warning unordered-read: nothing writes `found` before `A`, so it is always empty
+          | A: { kind: System, command: 'echo {{blackboard.found}}', transitions: [{
+          |                                     ^^^^^^^^^^^^^^^^
+          at 10:59: written here
+          help: check the transitions, or the name
+        10:89 warning unordered-read: nothing writes `own` before `B`, so it is always empty
+          | ...d, env: { found: '{{input.t}}', own: '{{own}}' }, transitions:
+          |                                            ^^^
+          at 10:81: written here
+          help: check the transitions, or the name
+    "#]],
+    );
+    later("found", "{ condition: custom, expression: input.n, target: A }, ", expect![""]);
+}
+
+#[test]
+fn a_key_that_the_input_may_bring_along_may_be_there() {
+    let text = workflow(
+        "    A: { kind: System, command: 'echo {{found}}', transitions: [{ target: B }] }
+    B: { kind: System, command: update_blackboard, env: { found: '{{input.t}}' }, transitions: [{ target: END }] }\n",
+    );
+    let schema = "  input_schema: { type: object, required: [t, n], properties: { t: { type: string }, n: { type: number } } }\n";
+    assert!(text.contains(schema), "{text}");
+    let declared =
+        text.replace("required: [t, n], properties: {", "required: [t], properties: { found: { type: string },");
+    for text in [text.replace(schema, ""), declared] {
+        expect(&["unordered-read"], &[("w.yaml", &text)], expect![""]);
+    }
+}
+
+#[test]
+fn what_a_mistake_brings_about_is_not_told() {
+    let all = |states: &str, lines: Expect| {
+        let text = workflow(states);
+        let (project, all) = check(Some("aegis"), &[("w.yaml", &text)]);
+        hold(&lines, &shown(&project, all.iter()));
+    };
+    // A list that is none has no length.
+    all(
+        "    A: { kind: ParallelAgents, agents: reviewer, consensus: { strategy: majority }, transitions: [{ target: B }] }
+    B: { kind: System, command: 'echo {{A.agents.0.output}}', transitions: [{ target: END }] }\n",
+        expect![[r#"
+            9:40 error wrong-type: `agents` must be a list, not text
+              | A: { kind: ParallelAgents, agents: reviewer, consensus: { strat
+              |                                    ^^^^^^^^
+              help: write `agents: [{ agent: reviewer }]`
+        "#]],
+    );
+    // Nobody knows when a threshold that is none is exceeded.
+    all(
+        "    A: { kind: Agent, agent: '{{input.t}}', input: x, transitions: [{ condition: score_between, min: 0.9, max: 0.7, target: B }, { target: END }] }
+    B: { kind: System, command: echo b, transitions: [{ target: END }] }\n",
+        expect![[r#"
+            9:102 error out-of-range: `min` 0.9 is above `max` 0.7
+              | ...ions: [{ condition: score_between, min: 0.9, max: 0.7, target:
+              |                                            ^^^
+              at 9:112: the upper bound
+        "#]],
+    );
+    // Nor when a transition was meant to be taken whose condition is missing.
+    all(
+        "    A: { kind: Human, prompt: Well?, transitions: [{ target: B }, { condition: input_equals_no, target: END }] }
+    B: { kind: System, command: echo b, transitions: [] }\n",
+        expect![[r#"
+            5:65 warning unused-input: nothing in `w` reads the input `t`
+              | ...object, required: [t, n], properties: { t: { type: string },
+              |                                            ^
+              help: remove it, or use it
+            5:86 warning unused-input: nothing in `w` reads the input `n`
+              | ... n], properties: { t: { type: string }, n: { type: number } }
+              |                                            ^
+              help: remove it, or use it
+            9:54 warning missing-key: a transition without `condition` is always taken, so the ones after it never are
+              | ...: Human, prompt: Well?, transitions: [{ target: B }, { condition:
+              |                                            ^^^^^^
+              at 9:80: never reached
+              help: add a `condition`, or move it to the end
+        "#]],
+    );
+    // A name that is not defined is not the run's input.
+    all(
+        "    A: { kind: System, command: make, transitions: [{ target: B }] }
+    B: { kind: System, command: 'ls {{steps.A.output}}', transitions: [{ target: END }] }\n",
+        expect![[r#"
+            5:65 warning unused-input: nothing in `w` reads the input `t`
+              | ...object, required: [t, n], properties: { t: { type: string },
+              |                                            ^
+              help: remove it, or use it
+            5:86 warning unused-input: nothing in `w` reads the input `n`
+              | ... n], properties: { t: { type: string }, n: { type: number } }
+              |                                            ^
+              help: remove it, or use it
+            10:39 warning unresolved-name: `steps.A` is not defined
+              | B: { kind: System, command: 'ls {{steps.A.output}}', transitions: [{
+              |                                   ^^^^^^^^^^^^^^
+              help: write `A`
+              suggestion: write `A`: 10:39 "A"
+        "#]],
+    );
+    // What is built in is not a program with options.
+    all(
+        "    A: { kind: System, command: 'update_blackboard {{input.t}}', transitions: [{ target: END }] }\n",
+        expect![[r#"
+            9:33 error unknown-value: `update_blackboard` takes no arguments
+              | A: { kind: System, command: 'update_blackboard {{input.t}}', transitions: [{ ta
+              |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: write `command: update_blackboard`, and the keys with their values under `env`
+        "#]],
+    );
+}

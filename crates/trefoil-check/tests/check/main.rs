@@ -11,6 +11,7 @@ mod corpus;
 mod cost;
 mod deep_types;
 mod duplicate_findings;
+mod endless_loop;
 mod flow;
 mod models;
 mod nodes;

@@ -5,6 +5,7 @@ use trefoil_check::{Group, Limits, Mistakes, Root};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Detection, Document, FrontEnd, Project, detect};
 use trefoil_ir::Detail;
+use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, SourceFile, Span, yaml};
 
 /// Files, parsed.
@@ -52,10 +53,12 @@ impl Folder {
         said.extend(linked.found.iter().cloned());
         let said = said.into_sorted();
         let errors = said.iter().filter(|d| d.severity == Severity::Error);
-        let places: Vec<Location> = errors.filter_map(|d| Some(Location::new(d.file?, d.span?))).collect();
-        // What the file leads to is in one program with it.
-        let files = places.iter().map(|at| at.file).chain([document.file]).collect();
-        let mistakes = if places.is_empty() { Mistakes::default() } else { Mistakes { places, files } };
+        let mut files: HashSet<FileId> = errors.filter_map(|d| d.file).collect();
+        if !files.is_empty() {
+            // What the file leads to is in one program with it.
+            files.insert(document.file);
+        }
+        let mistakes = Mistakes::of(&said, files);
         if let Some(program) = &linked.program {
             let roots = [Root { flow: program.entry, limits: *limits }];
             let new = trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true);

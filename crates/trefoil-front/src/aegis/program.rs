@@ -23,13 +23,13 @@ pub struct Units<'p> {
     pub project: &'p Project,
     /// Who can be called.
     pub directory: Directory<'p>,
-    /// Each document as what it is called as, in the order of finding.
+    /// Each document once, in the order of finding: what can be named in it does not depend on what it is called with.
     pub all: Vec<Unit>,
     /// Who calls whom, by literal names.
     pub calls: Vec<CallSite>,
 }
 
-/// A document as an agent (with an intent or without) or as a workflow.
+/// A document as an agent or as a workflow.
 pub struct Unit {
     /// The document.
     pub document: usize,
@@ -141,10 +141,11 @@ impl Reading<'_> {
             Read::Workflow(workflow) => self::workflow(lowering, &reader, document, workflow),
         });
         let (content, flow) = unit.unzip();
-        self.units.extend(content.map(|content| Unit { document: at, content }));
         let mut findings = findings.into_inner();
-        if !first {
-            // Whatever it is called as, its texts are the same.
+        if first {
+            self.units.extend(content.map(|content| Unit { document: at, content }));
+        } else {
+            // Whatever it is called as, its texts name the same, and there is nothing else to be said about them.
             findings.diagnostics = Default::default();
         }
         if work.candidate {

@@ -192,13 +192,16 @@ impl Printer<'_> {
         }
     }
     fn machine(&mut self, machine: &StateMachine) {
-        let StateMachine { states, initial: _, max_entries: _, feedback, previous_error, visit } = machine;
+        let StateMachine { states, initial: _, max_entries: _, max_entries_at: _, feedback, previous_error, visit } =
+            machine;
         for (what, slot) in [("feedback", feedback), ("previous error", previous_error), ("visit", visit)] {
             if let Some(slot) = slot {
                 self.line(format!("{what} -> {}", self.slot(*slot)));
             }
         }
-        for State { name, step, failed, max_visits, transitions, ends_unmatched, fails_when } in states {
+        for State { name, step, failed, max_visits, max_visits_at: _, transitions, ends_unmatched, fails_when } in
+            states
+        {
             self.line(format!("state {} max {max_visits} visits", word(name)));
             self.nested(|p| {
                 p.step(*step);
@@ -216,7 +219,7 @@ impl Printer<'_> {
         }
     }
     fn transition(&mut self, machine: &StateMachine, transition: &Transition) {
-        let Transition { takes, when, target, feedback, origin: _, text } = transition;
+        let Transition { takes, when, target, target_at: _, feedback, origin: _, text } = transition;
         let takes = match takes {
             Takes::Success => "",
             Takes::Failure => "on failure ",

@@ -1,4 +1,4 @@
-//! Keys of the Blackboard that nothing writes. A bare key may come with the start input, so it is reported only if it
+//! Keys of the Blackboard that the manifest does not write. A bare key may come with the start input, so it is reported only if it
 //! is certainly empty, or a misspelling of a name that exists.
 
 use trefoil_syntax::Diagnostic;
@@ -9,7 +9,7 @@ use super::asked::Asked;
 use trefoil_front::aegis::manifest::RESERVED;
 use trefoil_front::aegis::names::{Outcome, WorkflowNames};
 use trefoil_front::mend;
-use trefoil_front::names::{Doubt, End};
+use trefoil_front::names::End;
 
 /// What only results of states have.
 const OF_RESULTS: &[&str] =
@@ -37,7 +37,7 @@ const JOINED: &[(&str, &str)] = &[
 /// Looks at a key.
 pub fn check(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     if asked.used.bound.end != End::Open(at) {
-        return unwritten(asked, at);
+        return None;
     }
     let key = asked.name(at);
     let closed = asked.names.input.is_complete();
@@ -59,17 +59,6 @@ fn undeclared(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
     let message = format!("nothing in this manifest defines `{key}`");
     let help = format!("if the start input has `{key}`, declare it in `input_schema`");
     Some(asked.warning("unresolved-name", &message, &help))
-}
-
-/// A key that only states write which never run before: with a start input that has no such field nothing is there.
-fn unwritten(asked: &Asked<'_, '_, '_>, at: usize) -> Option<Diagnostic> {
-    let (key, here) = (asked.name(at), asked.moment.state()?);
-    if asked.used.bound.entries.get(at)?.doubt != Some(Doubt::Later) {
-        return None;
-    }
-    let message = format!("nothing writes `{key}` before `{}`, so it is always empty", asked.names.name(here));
-    let d = Diagnostic::warning("unordered-read", asked.used.at, message);
-    Some(d.label(asked.names.keys.get(key)?.at, "written here").help("check the transitions, or the name"))
 }
 
 /// A word that other systems put before results, or before the context, and this one does not.

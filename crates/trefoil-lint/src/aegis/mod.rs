@@ -10,6 +10,7 @@ mod cycle;
 mod feedback;
 mod given;
 mod handler;
+mod initial;
 mod input;
 mod judge;
 mod key;
@@ -18,7 +19,6 @@ mod names;
 mod output;
 mod output_types;
 mod prompt;
-mod reach;
 mod result;
 mod state;
 mod target;
@@ -27,7 +27,6 @@ mod text;
 mod unit;
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_front::aegis::callees::Callee;
 use trefoil_front::aegis::{Content, Unit, Units};
@@ -38,10 +37,7 @@ use unit::{Agent, Found, Workflow};
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     text::of_workflow,
     state::names,
-    reach::initial,
-    reach::endless,
-    limit::entries,
-    limit::visits,
+    initial::unknown,
     target::unknown,
     condition::impossible,
     condition::same_as_success,
@@ -71,16 +67,10 @@ const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
     limit::iteration,
 ];
 
-/// The mistakes in everything that entries lead to. What a document says is reported once, whatever it is called as.
+/// The mistakes in everything that entries lead to.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
-    let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
-    let mut found = Vec::new();
-    for unit in &units.all {
-        let Some(document) = units.project.documents.get(unit.document) else { continue };
-        let told = by_document.entry(unit.document).or_default();
-        let all = self::unit(units, document, unit);
-        found.extend(all.into_iter().filter(|d| told.insert(d.clone())));
-    }
+    let documents = units.all.iter().filter_map(|unit| Some((units.project.documents.get(unit.document)?, unit)));
+    let mut found: Vec<Diagnostic> = documents.flat_map(|(document, unit)| self::unit(units, document, unit)).collect();
     found.extend(cycle::cycles(&units.calls));
     found
 }

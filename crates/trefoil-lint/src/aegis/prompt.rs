@@ -15,12 +15,10 @@ use trefoil_front::project::resolve_path;
 /// Names that a prompt does not have.
 pub fn unknown(unit: &Agent<'_, '_>, found: &mut Found) {
     for (_, used) in unit.texts.uses() {
-        match &used.bound.end {
-            End::Nothing(stop) if stop.segment == 0 => found.push(no_name(unit, used, &stop.before.names)),
-            End::Open(1) if used.reference.path.first().is_some_and(|s| &*s.name == "input") => {
-                found.extend(no_field(unit, used));
-            }
-            _ => {}
+        if let End::Nothing(stop) = &used.bound.end
+            && stop.segment == 0
+        {
+            found.push(no_name(unit, used, &stop.before.names));
         }
     }
 }
@@ -44,24 +42,6 @@ fn no_name(unit: &Agent<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> D
         }
         None => d.help(format!("write `input.{name}` for a field of the input")),
     }
-}
-
-/// A field that the agent's own schema does not have: certain when the schema is closed, likely when a near name is.
-fn no_field(unit: &Agent<'_, '_>, used: &Use) -> Option<Diagnostic> {
-    let schema = unit.names.prompt.declared.schema.as_ref().filter(|s| s.of_objects())?;
-    let name = &*used.reference.path.get(1)?.name;
-    let near = suggest::near(name, schema.properties().map(|(p, _)| &**p));
-    if !schema.closed() && near.is_none() {
-        return None;
-    }
-    let d = Diagnostic::warning("unknown-property", used.at, format!("`input_schema` declares no `{name}`"));
-    Some(match near {
-        Some(near) => {
-            let place = mend::segment(&used.reference, used.at, 1);
-            mend::renamed(d.help(format!("did you mean `input.{}`?", near.name)), place, near, schema.closed())
-        }
-        None => d,
-    })
 }
 
 /// The first names of the prompt's references; none: perhaps everything, or unknown.

@@ -20,7 +20,6 @@ mod writes;
 use std::cell::RefCell;
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::hash::{HashMap, HashSet};
 
 use subject::Subject;
 use trefoil_front::Reader;
@@ -46,9 +45,9 @@ const RULES: [Rule; 14] = [
     answers::check,
 ];
 
-/// The mistakes in everything that entries lead to. What a file says is reported once, however it is called.
+/// The mistakes in everything that entries lead to. A file that is called in several ways is looked at in each, because they
+/// differ in what can be named.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
-    let mut by_document: HashMap<usize, HashSet<Diagnostic>> = HashMap::default();
     let mut found = Vec::new();
     for unit in &units.all {
         let Some(document) = units.project.documents.get(unit.document) else { continue };
@@ -58,9 +57,7 @@ pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
         let (manifest, texts, children) = (&*unit.manifest, &unit.texts, unit.children.as_slice());
         let subject = Subject { reader, manifest, known, links, texts, children };
         RULES.iter().for_each(|rule| rule(&subject));
-        let told = by_document.entry(unit.document).or_default();
-        let all = findings.into_inner().diagnostics.into_sorted();
-        found.extend(all.into_iter().filter(|d| told.insert(d.clone())));
+        found.extend(findings.into_inner().diagnostics.into_sorted());
     }
     found
 }

@@ -20,15 +20,40 @@ use testbed::build::{Build, nowhere};
 fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
     let cond = (!when.is_empty()).then(|| b.cond(when));
     let text = if when.is_empty() { "always" } else { when };
-    Transition { takes, when: cond, target: StateId(target), feedback: None, origin: nowhere(), text: text.into() }
+    Transition {
+        takes,
+        when: cond,
+        target: StateId(target),
+        target_at: nowhere(),
+        feedback: None,
+        origin: nowhere(),
+        text: text.into(),
+    }
 }
 
 fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
-    State { name: name.into(), step, failed: None, max_visits: 5, transitions, ends_unmatched: false, fails_when: None }
+    State {
+        name: name.into(),
+        step,
+        failed: None,
+        max_visits: 5,
+        max_visits_at: None,
+        transitions,
+        ends_unmatched: false,
+        fails_when: None,
+    }
 }
 
 fn machine(states: Vec<State>) -> StateMachine {
-    StateMachine { states, initial: StateId(0), max_entries: 50, feedback: None, previous_error: None, visit: None }
+    StateMachine {
+        states,
+        initial: StateId(0),
+        max_entries: 50,
+        max_entries_at: None,
+        feedback: None,
+        previous_error: None,
+        visit: None,
+    }
 }
 
 #[test]

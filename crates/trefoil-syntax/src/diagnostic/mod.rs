@@ -2,11 +2,11 @@
 
 pub mod edit;
 pub mod render;
+mod shared;
 
-use std::hash::BuildHasher as _;
+pub use shared::Shared;
 
 use crate::file::FileId;
-use crate::hash::{HashMap, Hasher};
 use crate::span::{Location, Span};
 
 /// How bad it is. Ordered: `Info < Warning < Error`.
@@ -129,31 +129,20 @@ impl Diagnostic {
     }
 }
 
-/// A collection without repetitions, in the order of reporting.
+/// Findings in the order of reporting.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
-    /// Where one with this hash is: the first of several.
-    seen: HashMap<u64, u32>,
-    hasher: Hasher,
 }
 
 impl Diagnostics {
-    /// Adds a finding unless the very same one is there.
+    /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let next = self.items.len() as u32;
-        let first = *self.seen.entry(self.hasher.hash_one(&diagnostic)).or_insert(next);
-        // Only what has the hash of an earlier one is compared, with that and with all behind it.
-        let known = self.items.get(first as usize..).is_some_and(|items| items.contains(&diagnostic));
-        if !known {
-            self.items.push(diagnostic);
-        }
+        self.items.push(diagnostic);
     }
     /// Adds all of them.
     pub fn extend(&mut self, all: impl IntoIterator<Item = Diagnostic>) {
-        for d in all {
-            self.push(d);
-        }
+        self.items.extend(all);
     }
     /// The findings so far.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {

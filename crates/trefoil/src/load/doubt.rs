@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use trefoil_syntax::{Diagnostic, Edit, Files, Fix, Label, Location, Span};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Label, Location, Span};
 
 /// Findings about names that people give. Those about words of a format have the format itself as a witness.
 const OF_NAMES: &[&str] = &["unresolved-name", "unknown-property", "unknown-reference", "unknown-input"];
 
 /// Takes the safety from fixes that replace one name by another where the other may be the wrong one. Where that is
 /// likely, the declaration is what is changed instead; still only if a person says so.
-pub fn doubt(found: &mut [Diagnostic], files: &Files) {
+pub fn doubt(found: &mut Vec<Diagnostic>, files: &Files) {
     let mut places: HashMap<(String, String), BTreeSet<Location>> = HashMap::new();
     for (wrong, right, at) in found.iter().filter_map(|d| correction(d, files)) {
         places.entry((wrong, right)).or_default().insert(at);
@@ -32,8 +32,13 @@ pub fn doubt(found: &mut [Diagnostic], files: &Files) {
             }
         }
     }
-    for d in found {
-        let Some((wrong, right, at)) = correction(d, files) else { continue };
+    let mut turned: HashMap<Turned, usize> = HashMap::new();
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(found.len());
+    for mut d in std::mem::take(found) {
+        let Some((wrong, right, at)) = correction(&d, files) else {
+            kept.push(d);
+            continue;
+        };
         let of = |name: &str| counts.get(name).copied().unwrap_or_default();
         let ((all, _), (declared, place)) = (of(&wrong), of(&right));
         // A tool cannot be called like an id with hyphens, so the other spelling stands in the file as well.
@@ -41,23 +46,36 @@ pub fn doubt(found: &mut [Diagnostic], files: &Files) {
         let form = camel(&wrong) == right || hyphens;
         let key = (wrong, right);
         let mended = places.get(&key).map_or(0, BTreeSet::len);
-        if form || all <= mended && (mended <= 1 || declared != 1) {
-            continue;
-        }
+        let sure = form || all <= mended && (mended <= 1 || declared != 1);
         let once = place.filter(|_| declared == 1);
-        turn(d, at, once, &key);
+        if !sure && turn(&mut d, at, once, &key) {
+            // All that read the other name are told of where it is declared, in one finding.
+            let first = *turned.entry((d.rule, d.file.zip(d.span), d.message.clone())).or_insert(kept.len());
+            if let Some(first) = kept.get_mut(first) {
+                first.also(d.labels);
+                continue;
+            }
+        }
+        kept.push(d);
     }
+    *found = kept;
 }
 
-/// A correction that is in doubt: what is changed is the other name, if it is written only in this `place`.
-fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right): &(String, String)) {
+/// What findings that are now about one declaration have in common.
+type Turned = (&'static str, Option<(FileId, Span)>, String);
+
+/// A correction that is in doubt: what is changed is the other name, if it is written only in this `place`. Whether the finding
+/// is about that place then.
+fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right): &(String, String)) -> bool {
     let was_safe = d.fix.as_ref().is_some_and(|f| f.safe);
     if let Some(fix) = &mut d.fix {
         fix.safe = false;
     }
-    let Some(place) = place else { return };
+    let Some(place) = place else { return false };
     let told = d.labels.iter().position(|l| l.location == place);
-    if let Some(label) = told.map(|i| d.labels.remove(i)) {
+    let label = told.map(|i| d.labels.remove(i));
+    let moved = label.is_some();
+    if let Some(label) = label {
         // The finding is about that place then.
         let used = if d.rule == "unknown-input" { "given" } else { "read" };
         let here = if label.message.contains(right) { label.message } else { format!("`{right}` is declared") };
@@ -70,10 +88,11 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
         d.help =
             Some(format!("{help} or is that one misspelled, because it is written only once?").trim_start().to_owned());
     } else {
-        return;
+        return false;
     }
     let edits = vec![Edit { location: place, text: wrong.clone() }];
     d.fix = Some(Box::new(Fix { message: format!("write `{wrong}` there"), edits, safe: false }));
+    moved
 }
 
 /// The name that a fix replaces, the one that it writes, and where.

@@ -501,6 +501,7 @@ pub(super) fn check(
 ) -> (BTreeMap<FileId, bool>, bool) {
     let mut unreadable = false;
     let mut groups: Vec<FolderGroup> = Vec::new();
+    let mut useless = BTreeSet::new();
     for path in paths.iter().map(PathBuf::from) {
         if loader.options.door.is_folder(&path) {
             group(loader, &mut groups, &path).everything = true;
@@ -508,15 +509,25 @@ pub(super) fn check(
             let manifest = loader.manifest(&path);
             if manifest.unreadable {
                 unreadable = true;
-                found.extend(manifest.diagnostics.iter().cloned());
+                if useless.insert(manifest.file) {
+                    found.extend(manifest.diagnostics.iter().cloned());
+                }
             } else {
                 group(loader, &mut groups, &folder_of(&path)).named.push(path);
             }
         }
     }
     let mut checked = BTreeMap::new();
+    let mut told = Told::default();
     for FolderGroup { root, named, everything, .. } in groups {
-        let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
+        let mut found = Vec::new();
+        let mut named_ids: Vec<FileId> = Vec::new();
+        for file in named.iter().map(|p| loader.manifest(p).file) {
+            // Who names a file twice means it once.
+            if !named_ids.contains(&file) {
+                named_ids.push(file);
+            }
+        }
         let mut folder =
             if everything { Folder::whole(loader, &root, &named) } else { Folder::around(loader, &root, &named) };
         let documents = |folder: &Folder, files: &[FileId]| -> Vec<usize> {
@@ -545,6 +556,7 @@ pub(super) fn check(
                 found.push(nothing_in(loader, &root));
             }
         }
+        told.entries(&entries);
         let all = entries.len();
         loader.tell(CheckStep::Checking(0, all));
         let made = made.unwrap_or_else(|| folder.make(&documents(&folder, &entries)));
@@ -572,9 +584,43 @@ pub(super) fn check(
             }
         }
         found.extend(made.findings);
+        told.groups.push(found);
         facts.merge(made.facts);
     }
+    found.extend(told.each_once());
     (checked, unreadable)
+}
+
+/// What was found in each group of files. A file that several groups lead to is told of by the one that it was checked in, else
+/// by the first.
+#[derive(Default)]
+struct Told {
+    groups: Vec<Vec<Diagnostic>>,
+    /// By file: the group that tells of it.
+    by: HashMap<FileId, usize>,
+}
+
+impl Told {
+    /// Notes which files are checked in the next group.
+    fn entries(&mut self, files: &[FileId]) {
+        for file in files {
+            self.by.entry(*file).or_insert(self.groups.len());
+        }
+    }
+    fn each_once(self) -> impl Iterator<Item = Diagnostic> {
+        let Self { groups, mut by } = self;
+        for (group, found) in groups.iter().enumerate() {
+            for file in found.iter().filter_map(|d| d.file) {
+                by.entry(file).or_insert(group);
+            }
+        }
+        let groups = groups.into_iter().enumerate();
+        groups.flat_map(move |(group, found)| {
+            let own: Vec<Diagnostic> =
+                found.into_iter().filter(|d| d.file.is_none_or(|file| by.get(&file) == Some(&group))).collect();
+            own
+        })
+    }
 }
 
 /// A finding about a file that is no manifest. That one which nobody named is empty does no harm.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use trefoil_check::{Group, Mistakes, Root, Rule};
 use trefoil_ir::{Callee, Facts, FlowId, Program, StepKind, walk};
-use trefoil_syntax::{Diagnostic, FileId, Location, Severity};
+use trefoil_syntax::{Diagnostic, FileId};
 
 use super::read::Loader;
 
@@ -44,9 +44,7 @@ impl Made {
         if loader.options.checks.is_none() {
             return self;
         }
-        let errors = self.findings.iter().filter(|d| d.severity == Severity::Error);
-        let places = errors.filter_map(|d| Some(Location::new(d.file?, d.span?))).collect();
-        let mistakes = Mistakes { places, files: self.doubtful().into_iter().collect() };
+        let mistakes = Mistakes::of(&self.findings, self.doubtful().into_iter().collect());
         let mut found = Vec::new();
         for Linked { program, entries, .. } in &self.programs {
             let roots = entries.iter().map(|(file, flow)| Root { flow: *flow, limits: loader.limits(*file) });

@@ -15,9 +15,6 @@ use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
 
-/// Places that a finding shows besides its own.
-const LABELS: usize = 6;
-
 impl Loader {
     /// The project file of a file, read once.
     fn project(&mut self, file: FileId) -> Option<Arc<ProjectFile>> {
@@ -120,7 +117,6 @@ impl Loader {
         found.retain(|d| !covered(d, &mut comments));
         doubt(&mut found, self.files());
         found.retain(|d| !covered(d, &mut comments));
-        found.dedup_by(|later, first| merged(first, later));
         let mut kept = Diagnostics::default();
         kept.extend(found);
         for (file, proved) in entries {
@@ -155,21 +151,6 @@ impl Loader {
             None => checks.levels.clone(),
         }
     }
-}
-
-/// Whether two findings say one thing of one place, as they do where steps share a text, or where several read what is
-/// declared otherwise; the first then shows the places of both.
-fn merged(first: &mut Diagnostic, later: &mut Diagnostic) -> bool {
-    let same = (first.rule, first.severity, first.file, first.span, &first.message)
-        == (later.rule, later.severity, later.file, later.span, &later.message);
-    if same {
-        for label in later.labels.drain(..) {
-            if first.labels.len() < LABELS && !first.labels.contains(&label) {
-                first.labels.push(label);
-            }
-        }
-    }
-    same
 }
 
 /// The findings without those that a mistake in the YAML brought about: what comes after an open quote is not missing.

@@ -118,7 +118,6 @@ pub(super) static RULES: &[Rule] = load! {
     "invalid-reference" Flow Error;
     "reference-version" Flow Info;
     "impossible-transition" Flow Warning Error;
-    "endless-loop" Flow Warning Error;
     "write-conflict" Flow Warning Error;
     "ambiguous-step" Flow Error;
     "too-deep" Flow Error;

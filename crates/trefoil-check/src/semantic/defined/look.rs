@@ -237,10 +237,10 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// A key of an object that is written key by key. It may come from outside, so it is never known not to be there.
+    /// A key of an object that is written key by key. If it may come from outside, it is never known not to be there.
     fn key(&self, i: usize, state: &State) -> Defined {
         match self.bit(i, state) {
-            Defined::Never => Defined::Sometimes(Why::NotWritten),
+            Defined::Never if !self.own.has(i) => Defined::Sometimes(Why::NotWritten),
             known => known,
         }
     }

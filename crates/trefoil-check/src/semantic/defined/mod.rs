@@ -25,6 +25,7 @@ use super::cases::{Truth, truth};
 use super::reads::{Defined, Read, Why};
 use super::slots::{Slots, State};
 use super::types::Types;
+use trefoil_ir::types::{self, Member};
 
 /// The reads of a program, and what is set at the end of each flow.
 pub struct Known<'p> {
@@ -84,6 +85,8 @@ struct Walk<'w, 'p> {
     known: &'w mut Known<'p>,
     /// Keys of objects that are written one by one; their bits come after those of the slots.
     keys: HashMap<(SlotId, Arc<str>), usize>,
+    /// Of those, the ones that nothing but these writes gives: no input can bring them along.
+    own: Slots,
     width: usize,
     /// Per slot: why it may be unset where it was last possible.
     why: Vec<Option<Why>>,
@@ -115,7 +118,8 @@ impl<'w, 'p> Walk<'w, 'p> {
         let end = End { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
         let (implies, ways) = (HashMap::default(), Vec::new());
-        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, implies, ways, end, inner }
+        let own = Slots::new(width, false);
+        Self { program, types, id, flow, known, keys, own, width, why, silent: 0, holds, implies, ways, end, inner }
     }
 
     fn flow(&mut self, captures: Option<&Captured>) {
@@ -139,6 +143,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             self.expr(value, &state, Place::new(None, origin, Position::Data));
             state.set(slot.index());
             self.set_keys(*slot, value, &mut state);
+            self.own_keys(*slot, value);
         }
         let state = self.step(self.flow.body, state);
         if let Some(output) = &self.flow.output {
@@ -351,6 +356,33 @@ impl<'w, 'p> Walk<'w, 'p> {
             }
         }
         self.inner.push((each.body, inner));
+    }
+
+    /// Notes which keys of a slot its first value cannot have.
+    fn own_keys(&mut self, slot: SlotId, first: &Expr) {
+        let Expr::Merge(layers) = first else { return };
+        for ((_, key), bit) in self.keys.iter().filter(|((of, _), _)| *of == slot) {
+            if layers.iter().all(|layer| self.lacks(layer, key)) {
+                self.own.add(*bit);
+            }
+        }
+    }
+
+    /// Whether an object surely has no such key.
+    fn lacks(&self, value: &Expr, key: &str) -> bool {
+        match value {
+            Expr::Const(constant) => constant.get(key).is_none(),
+            Expr::Object(members) => !members.iter().any(|(name, _)| &**name == key),
+            Expr::Read(Source::Slot(slot)) if *slot == self.flow.intake.slot => {
+                let intake = &self.flow.intake;
+                let schema = intake.schema.and_then(|id| self.program.schema(id));
+                let closed = intake.closed
+                    || schema.is_some_and(|s| matches!(types::member(&s.json, key), Member::Never { .. }));
+                let brought = intake.wrap.as_deref() == Some(key) || intake.tolerated.contains(&key);
+                closed && !brought && !intake.fields.iter().any(|field| &*field.name == key)
+            }
+            _ => false,
+        }
     }
 
     fn set_keys(&self, slot: SlotId, value: &Expr, state: &mut State) {

@@ -20,11 +20,21 @@ pub fn next(scene: &Scene<'_>, state: usize, target: usize) -> Transition {
     let origin = scene.state_at(state);
     let (takes, test) = Of::new(scene, state).on_success();
     let when = test.map(|(test, e)| test.finish(e, origin, "on_success".into()));
-    Transition { takes, when, target: StateId(target as u32), feedback: None, origin, text: "on_success".into() }
+    let target_at = scene.state_at(target);
+    Transition {
+        takes,
+        when,
+        target: StateId(target as u32),
+        target_at,
+        feedback: None,
+        origin,
+        text: "on_success".into(),
+    }
 }
 
 fn one(scene: &Scene<'_>, state: usize, transition: &written::Transition) -> Option<Transition> {
-    let target = scene.names.index(&transition.target.as_ref()?.value)?;
+    let written = transition.target.as_ref()?;
+    let target = scene.names.index(&written.value)?;
     let feedback = transition.feedback.as_ref().and_then(|text| scene.texts.text(Moment::Leaving(state), text));
     let (takes, when) = match &transition.condition {
         Some(condition) => lower_condition(scene, state, transition, condition),
@@ -34,6 +44,7 @@ fn one(scene: &Scene<'_>, state: usize, transition: &written::Transition) -> Opt
         takes,
         when,
         target: StateId(target as u32),
+        target_at: scene.at(written.span),
         feedback,
         origin: scene.at(transition.span),
         text: transition.condition.as_ref().map(Condition::describe).unwrap_or_default().into(),

@@ -250,10 +250,11 @@ fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> 
             let entry = fields.require("value")?;
             Condition::ExitCode(fields.reader.integer(&entry.value, "value", -255..=255)?)
         }
-        "score_above" => Condition::ScoreAbove(number(fields, word, "threshold", 0.0, at)),
-        "score_below" => Condition::ScoreBelow(number(fields, word, "threshold", 1.0, at)),
+        "score_above" => Condition::ScoreAbove(number(fields, word, "threshold", 0.0, at)?),
+        "score_below" => Condition::ScoreBelow(number(fields, word, "threshold", 1.0, at)?),
         "score_between" => {
             let (min, max) = (number(fields, word, "min", 0.0, at), number(fields, word, "max", 1.0, at));
+            let (min, max) = min.zip(max)?;
             if min > max {
                 let place = |key: &str| fields.entries().iter().find(|e| &*e.key.value == key).map(|e| e.value.span);
                 let (min_at, max_at) = (place("min"), place("max"));
@@ -266,23 +267,29 @@ fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> 
                     Some(max_at) => d.label(fields.reader.at(max_at), "the upper bound"),
                     None => d,
                 });
+                return None;
             }
             Condition::ScoreBetween(min, max)
         }
-        "confidence_above" => Condition::ConfidenceAbove(number(fields, word, "threshold", 0.0, at)),
+        "confidence_above" => Condition::ConfidenceAbove(number(fields, word, "threshold", 0.0, at)?),
         "score_and_confidence_above" => {
             let score = number(fields, word, "threshold", 0.0, at);
-            let confidence = fields.number("confidence", 0.0..=1.0).unwrap_or(score);
-            Condition::ScoreAndConfidenceAbove(score, confidence)
+            let confidence = optional(fields, "confidence");
+            let (score, confidence) = score.zip(confidence)?;
+            Condition::ScoreAndConfidenceAbove(score, confidence.unwrap_or(score))
         }
         "consensus" => {
-            let threshold = fields.number("threshold", 0.0..=1.0);
+            let threshold = optional(fields, "threshold");
             let agreement = spelled(fields, "agreement", "min_agreement_confidence");
-            let agreement = agreement.and_then(|e| fields.reader.number(&e.value, "agreement", 0.0..=1.0));
+            let agreement = match agreement {
+                Some(e) => fields.reader.number(&e.value, "agreement", 0.0..=1.0).map(Some),
+                None => Some(None),
+            };
+            let (threshold, agreement) = threshold.zip(agreement)?;
             Condition::Consensus { threshold, agreement }
         }
-        "all_approved" => Condition::AllApproved(fields.number("threshold", 0.0..=1.0).unwrap_or(0.8)),
-        "any_rejected" => Condition::AnyRejected(fields.number("threshold", 0.0..=1.0).unwrap_or(0.8)),
+        "all_approved" => Condition::AllApproved(optional(fields, "threshold")?.unwrap_or(0.8)),
+        "any_rejected" => Condition::AnyRejected(optional(fields, "threshold")?.unwrap_or(0.8)),
         "input_equals" => {
             let entry = fields.require("value")?;
             match entry.value.scalar() {
@@ -299,8 +306,15 @@ fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> 
     })
 }
 
-/// A number that the original takes as 0 or 1 when it is left out: that is hardly ever meant.
-fn number(fields: &mut Fields<'_, '_>, word: &str, key: &'static str, default: f64, at: Span) -> f64 {
+/// A number from 0 to 1 that may be left out; none: it is invalid (reported).
+fn optional(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Option<f64>> {
+    let written = fields.entry(key).is_some();
+    let number = fields.number(key, 0.0..=1.0);
+    (number.is_some() || !written).then_some(number)
+}
+
+/// A number that the original takes as 0 or 1 when it is left out: that is hardly ever meant. None: it is invalid (reported).
+fn number(fields: &mut Fields<'_, '_>, word: &str, key: &'static str, default: f64, at: Span) -> Option<f64> {
     if fields.take(key).is_none() {
         fields.reader.report(
             Diagnostic::warning(
@@ -310,7 +324,7 @@ fn number(fields: &mut Fields<'_, '_>, word: &str, key: &'static str, default: f
             )
             .help(format!("write `{key}`")),
         );
-        return default;
+        return Some(default);
     }
-    fields.number(key, 0.0..=1.0).unwrap_or(default)
+    fields.number(key, 0.0..=1.0)
 }

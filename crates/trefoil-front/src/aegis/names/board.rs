@@ -8,7 +8,7 @@ use trefoil_template::Value;
 
 use super::known::{ALWAYS, Input, Key, Moment, WorkflowNames};
 use super::paths::Before;
-use crate::names::{Doubt, Entry, Found, Names, Sort, loose};
+use crate::names::{Entry, Found, Names, Sort, loose};
 
 /// A field of what a run or an agent is started with; those that are free come undeclared as well.
 pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
@@ -56,7 +56,7 @@ impl Names for Keys {
     fn get(&self, name: &str) -> Found {
         let names = &self.names;
         let found = match names.keys.get(name) {
-            Some(key) => Found::Is(written(names, self.moment, name, key)),
+            Some(key) => Found::Is(written(names, self.moment, key)),
             None => field(&names.input, name, ALWAYS),
         };
         match read(found, Source::Slot(names.fixed.blackboard), self.depth) {
@@ -72,21 +72,11 @@ impl Names for Keys {
 }
 
 /// A key that the manifest writes. A start input may have it as well.
-fn written(names: &WorkflowNames, moment: Moment, name: &str, key: &Key) -> Entry {
+fn written(names: &WorkflowNames, moment: Moment, key: &Key) -> Entry {
     let note = if key.seeded { "in the context" } else { "written to the Blackboard" };
     let entry = loose(Entry::new(key.schema.clone()).declared(Some(key.at)).members(key.members.clone())).note(note);
-    let before: Vec<Before> = key.writers.iter().map(|w| names.before(*w, moment)).collect();
-    if key.seeded || before.contains(&Before::Always) {
-        return entry;
-    }
-    let given = !names.input.is_complete() || names.input.declares(name) || ALWAYS.contains(&name);
-    let never = |(writer, before): (&usize, &Before)| Some(*writer) != moment.state() && *before == Before::Never;
-    match moment.state() {
-        Some(here) if !given && names.paths.reachable(here) && key.writers.iter().zip(&before).all(never) => {
-            entry.doubt(Defined::Never, Doubt::Later)
-        }
-        _ => entry.defined(Defined::Sometimes),
-    }
+    let always = |writer: &usize| names.before(*writer, moment) == Before::Always;
+    if key.seeded || key.writers.iter().any(always) { entry } else { entry.defined(Defined::Sometimes) }
 }
 
 fn read(found: Found, source: Source, skip: u16) -> Found {

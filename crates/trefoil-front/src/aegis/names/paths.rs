@@ -7,7 +7,6 @@ pub struct Paths {
     always: Vec<Set>,
     /// Per state: ran before it on some way in.
     sometimes: Vec<Set>,
-    incoming: Vec<Vec<usize>>,
     terminal: Vec<bool>,
 }
 
@@ -64,7 +63,7 @@ impl Paths {
         }
         let always = solve(n, initial, &order, &incoming, true);
         let sometimes = solve(n, initial, &order, &incoming, false);
-        Self { reachable, always, sometimes, incoming, terminal }
+        Self { reachable, always, sometimes, terminal }
     }
 
     /// Whether any way leads there.
@@ -97,25 +96,6 @@ impl Paths {
             (true, true) => Before::Sometimes,
             (false, _) => Before::Never,
         }
-    }
-
-    /// Reachable states from which no terminal state can be reached.
-    pub fn endless(&self) -> Vec<usize> {
-        self.stuck(&|_, _| true)
-    }
-
-    /// The same, if of the edges only those are followed that `goes` says.
-    pub fn stuck(&self, goes: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-        let n = self.incoming.len();
-        let mut ends = Set::new(n, false);
-        let mut stack: Vec<usize> = (0..n).filter(|s| self.terminal.get(*s) == Some(&true)).collect();
-        while let Some(s) = stack.pop() {
-            if ends.add(s) {
-                let from = self.incoming.get(s).into_iter().flatten().copied();
-                stack.extend(from.filter(|from| !ends.has(*from) && goes(*from, s)));
-            }
-        }
-        (0..n).filter(|s| self.reachable(*s) && !ends.has(*s)).collect()
     }
 }
 
@@ -202,13 +182,5 @@ mod tests {
         assert_eq!(paths.at_end(0), Before::Always);
         assert_eq!(paths.at_end(1), Before::Sometimes);
         assert_eq!(looped().at_end(1), Before::Always);
-    }
-
-    #[test]
-    fn states_without_a_way_out_are_found() {
-        let paths = Paths::new(0, &[vec![1, 3], vec![2], vec![1], vec![]], vec![false, false, false, true]);
-        assert_eq!(paths.endless(), [1, 2]);
-        assert!(looped().endless().is_empty());
-        assert_eq!(looped().stuck(&|from, to| (from, to) != (2, 3)), [0, 1, 2]);
     }
 }

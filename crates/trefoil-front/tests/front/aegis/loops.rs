@@ -1,38 +1,8 @@
-//! Loops, limits and ends: what is never reached, and what never ends.
+//! Limits that are never reached, patterns that never match, and feedback that nothing reads.
 
 use expect_test::expect;
 
-use super::support::{END, agent, check, check_one, with_goal, workflow, workflow_with_goal};
-
-#[test]
-fn a_loop_that_only_a_failure_ends() {
-    let asked = |a: &str, b: &str| {
-        workflow(&format!(
-            "    A: {{ kind: Human, prompt: Well?, transitions: [{{ condition: on_success, target: {a} }}, {{ condition: on_failure, target: END }}] }}
-    B: {{ kind: Human, prompt: Well?, transitions: [{{ target: {b} }}, {{ condition: on_failure, target: END }}] }}\n{END}"
-        ))
-    };
-    check_one(
-        &asked("A", "END"),
-        expect![[r#"
-            warning 7:85 endless-loop: unless something fails, the run loops through `A` until a limit ends it (only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)
-        "#]],
-    );
-    check_one(
-        &asked("B", "A"),
-        expect![[r#"
-            warning 8:62 endless-loop: unless something fails, the run loops through `A` until a limit ends it (only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)
-        "#]],
-    );
-    check_one(&asked("B", "END"), expect![""]);
-    // The exit code of a command is a result as good as any.
-    check_one(
-        &workflow(&format!(
-            "    A: {{ kind: System, command: make, transitions: [{{ condition: on_success, target: A }}, {{ condition: on_failure, target: END }}] }}\n{END}"
-        )),
-        expect![""],
-    );
-}
+use super::support::{agent, check_one, with_goal};
 
 #[test]
 fn feedback_into_a_loop_that_nothing_reads() {
@@ -48,26 +18,6 @@ fn feedback_into_a_loop_that_nothing_reads() {
         "#]],
     );
     with_goal(&looped("x {{state.feedback}}"), expect![""]);
-}
-
-#[test]
-fn limits_that_no_run_keeps() {
-    let limited = |total: u32, visits: u32| {
-        workflow_with_goal(&format!(
-            "    A: {{ kind: Human, prompt: Well?, max_state_visits: {visits}, transitions: [{{ condition: input_equals_yes, target: B }}, {{ target: A }}] }}
-    B: {{ kind: System, command: echo b, transitions: [{{ target: END }}] }}
-{END}"
-        ))
-        .replace("spec:\n", &format!("spec:\n  max_total_transitions: {total}\n"))
-    };
-    check_one(
-        &limited(2, 1),
-        expect![[r#"
-            warning 7:26 endless-loop: no run can reach an end: the shortest path has 3 states (allow at least that many)
-            warning 10:56 endless-loop: transitions lead back to `A`, but its second visit fails the run (allow at least 2 visits)
-        "#]],
-    );
-    check_one(&limited(3, 2), expect![""]);
 }
 
 #[test]
@@ -123,21 +73,6 @@ fn patterns_that_nothing_is_found_by() {
     ] {
         check_one(&validated(more), expected);
     }
-}
-
-#[test]
-fn a_failure_that_is_an_outcome_leaves_a_loop() {
-    let looped = workflow(&format!(
-        "    A: {{ kind: Agent, agent: b, input: x, transitions: [{{ condition: on_failure, target: END }}, {{ target: A }}] }}\n{END}"
-    ));
-    let found = |more: &str, expected| check(&[("w.yaml", &looped), ("b.yaml", &agent("b", more))], expected);
-    found(
-        "",
-        expect![[r#"
-        warning w.yaml 7:107 endless-loop: unless something fails, the run loops through `A` until a limit ends it (only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)
-    "#]],
-    );
-    found("  execution: { mode: iterative, validation: [{ type: regex, pattern: done }] }\n", expect![""]);
 }
 
 #[test]

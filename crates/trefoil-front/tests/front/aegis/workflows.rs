@@ -309,27 +309,6 @@ fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
 }
 
 #[test]
-fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
-    let manifest = workflow(
-        "  initial_state: A
-  states:
-    A: { kind: System, command: echo, transitions: [{ target: B }] }
-    B: { kind: System, command: echo, transitions: [{ target: A }] }
-",
-    );
-    check_one(
-        &manifest,
-        expect![[r#"
-            warning 7:5 endless-loop: no transition leads from `A` to an end (the run fails when a limit of visits is reached; give one state a way out) [8:5 nor from here]
-        "#]],
-    );
-    let with_exit = manifest
-        .replace("[{ target: A }]", "[{ condition: custom, expression: input.stop, target: C }, { target: A }]")
-        + "    C: { kind: System, command: echo }\n";
-    check_one(&with_exit, expect![""]);
-}
-
-#[test]
 fn a_human_has_a_question_a_time_limit_and_a_default() {
     let cases = [
         ("timeout: 1h 30m, default_response: \"yes\"", 5_400_000, OnTimeout::Answer("yes".into())),

@@ -27,6 +27,9 @@ pub fn lower(
     state: &ParallelState,
 ) -> Step {
     let origin = scene.state_at(index);
+    if state.cut {
+        return super::unknown(origin);
+    }
     let name = scene.names.name(index).clone();
     let mut answers: Vec<Answer> = Vec::new();
     let mut branches = Vec::new();

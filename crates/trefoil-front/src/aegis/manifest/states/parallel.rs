@@ -13,6 +13,8 @@ use crate::{Fields, Reader};
 pub struct ParallelState {
     /// Who is called.
     pub agents: Vec<Branch>,
+    /// Not all of them could be read (reported), so nobody knows how many there are.
+    pub cut: bool,
     /// How their verdicts combine.
     pub consensus: Option<ConsensusSpec>,
     /// Who judges all answers together, instead of the answers being verdicts themselves.
@@ -65,7 +67,8 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
         report_weights(reader, items.unwrap_or_default(), consensus.consensus.strategy);
     }
     let judges = fields.take("judges_for_parallel").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
-    ParallelState { agents, consensus, judges }
+    let cut = items.is_none_or(|items| items.is_empty() || items.len() > agents.len());
+    ParallelState { agents, cut, consensus, judges }
 }
 
 /// Weights that tell agents apart, where the strategy counts every verdict alike.

@@ -32,6 +32,9 @@ pub enum Action {
     Update(Vec<(Text, Node)>),
 }
 
+/// The command that writes to the Blackboard.
+const UPDATE: &str = "update_blackboard";
+
 /// Reads what a System state has of its own.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
     let workdir = fields.text("workdir").cloned();
@@ -41,7 +44,15 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
     let command = filled(fields, "command").cloned();
     let env = fields.take("env");
     let Some(command) = command else { return SystemState { action: None, workdir } };
-    let action = if command.value.trim() == "update_blackboard" {
+    let mut words = command.value.split_whitespace();
+    let update = words.next() == Some(UPDATE);
+    if update && words.next().is_some() {
+        let message = format!("`{UPDATE}` takes no arguments");
+        let d = Diagnostic::error("unknown-value", reader.at(command.span), message);
+        reader.report(d.help(format!("write `command: {UPDATE}`, and the keys with their values under `env`")));
+        return SystemState { action: None, workdir };
+    }
+    let action = if update {
         let pairs = env.map(|e| pairs(reader, e)).unwrap_or_default();
         if pairs.is_empty() && env.is_none_or(|e| e.value.mapping().is_some()) {
             let message = "`update_blackboard` has no effect: `env` is empty";

@@ -1,0 +1,109 @@
+//! States that lead only to each other, and limits that end a run before it can get anywhere.
+
+use trefoil_ir::{OnTimeout, Program, State, StateMachine, Step, StepId, StepKind, Takes, Transition, walk};
+use trefoil_syntax::{Diagnostic, Location, Severity};
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::states::has_consensus;
+use crate::semantic::written::Written;
+
+pub(super) const RULE: Rule = Rule {
+    name: "endless-loop",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("endless_loop.md"),
+    run: Run::Declared(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    for (machine, written) in cx.model.written() {
+        let endless = endless(cx, machine, &written).or_else(|| going_round(cx, machine, &written));
+        let entries = entries(cx, machine, &written);
+        let found: Vec<Diagnostic> =
+            endless.into_iter().chain(entries).chain(visits(cx, machine, &written)).collect();
+        found.into_iter().for_each(|d| cx.report(d));
+    }
+}
+
+/// A loop without a way out.
+fn endless(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
+    let stuck = written.stuck(&|_, _| true);
+    let mut states = stuck.iter().filter_map(|at| machine.states.get(*at));
+    let first = states.next()?;
+    let place = |state: &State| cx.model.program.step(state.step).map(|step| step.origin);
+    // Of a state that leads only to itself, the way there is what was meant to be another one.
+    let own = first.transitions.last().map(|t| t.target_at).filter(|_| stuck.len() == 1);
+    let message = format!("no transition leads from `{}` to an end", first.name);
+    let mut d = cx.finding(own.or_else(|| place(first))?, message);
+    for at in states.filter_map(place) {
+        d = d.label(at, "nor from here");
+    }
+    Some(d.help("the run fails when a limit of visits is reached; give one state a way out"))
+}
+
+/// A loop that nothing but a failure of one of its states leads out of.
+fn going_round(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
+    let transitions = |state: usize| machine.states.get(state).map(|s| s.transitions.as_slice()).unwrap_or_default();
+    let well = |t: &&Transition| t.takes != Takes::Failure;
+    let leads = |from: usize, to: usize| {
+        let is = |t: &&Transition| t.target.index() == to;
+        // A way that was meant is not a transition yet.
+        !transitions(from).iter().any(|t| is(&t)) || transitions(from).iter().filter(well).any(|t| is(&t))
+    };
+    let stuck = written.stuck(&leads);
+    let mut states = stuck.iter().filter_map(|at| machine.states.get(*at));
+    if states.any(|state| may_fail_as_meant(cx.model.program, state.step)) {
+        return None;
+    }
+    let mut back = stuck.iter().flat_map(|from| {
+        let back = |t: &&Transition| t.target.index() <= *from && stuck.contains(&t.target.index());
+        transitions(*from).iter().filter(well).filter(back)
+    });
+    let transition = back.next()?;
+    let to = machine.states.get(transition.target.index())?;
+    let message = format!("unless something fails, the run loops through `{}` until a limit ends it", to.name);
+    let help = "only a failure leads out, so a limit of visits ends the run; lead on from here when all went well";
+    Some(cx.finding(transition.target_at, message).help(help))
+}
+
+/// Whether the failure of a step may well be the end that was meant: that nobody answers in time, that an answer passes no
+/// validation, that several agree on nothing, that a called machine finds no more to do.
+fn may_fail_as_meant(program: &Program, step: StepId) -> bool {
+    let means = |step: &Step| match &step.kind {
+        StepKind::Human(call) => step.policy.timeout_at.is_some() && matches!(call.on_timeout, OnTimeout::Fail),
+        StepKind::Attempts(attempts) => !attempts.validators.is_empty(),
+        StepKind::Compute(value) => has_consensus(value),
+        StepKind::StateMachine(_) => true,
+        _ => false,
+    };
+    let (mut steps, mut flows) = (vec![step], Vec::new());
+    while let Some(step) = steps.pop().and_then(|step| program.step(step)) {
+        if means(step) {
+            return true;
+        }
+        steps.extend(walk::children(step));
+        flows.extend(walk::callees(step));
+    }
+    let mut called = walk::reachable_from(program, &flows).into_iter().filter_map(|(_, step)| program.step(step));
+    called.any(means)
+}
+
+/// Fewer entries of states than the shortest way to an end has.
+fn entries(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Option<Diagnostic> {
+    let shortest = written.shortest().filter(|shortest| *shortest > u64::from(machine.max_entries))?;
+    let message = format!("no run can reach an end: the shortest path has {shortest} states");
+    Some(cx.finding(machine.max_entries_at?, message).help("allow at least that many"))
+}
+
+/// A single visit of a state to which transitions lead back.
+fn visits(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Vec<Diagnostic> {
+    let once = |state: &State| -> Option<Location> { state.max_visits_at.filter(|_| state.max_visits == 1) };
+    let states = machine.states.iter().enumerate().filter_map(|(i, s)| Some((i, s, once(s)?)));
+    let returning = states.filter(|(i, ..)| written.returns(*i));
+    let finding = |(_, state, at): (usize, &State, Location)| {
+        let message = format!("transitions lead back to `{}`, but its second visit fails the run", state.name);
+        cx.finding(at, message).help("allow at least 2 visits")
+    };
+    returning.map(finding).collect()
+}
