@@ -80,6 +80,8 @@ pub struct Words {
     pub or: &'static str,
     /// How text becomes a number in a condition; none: it need not.
     pub number: Option<&'static str>,
+    /// How text prints null.
+    pub null: &'static str,
     /// A comparison, as an example.
     pub example: &'static str,
     /// `path in (a, b)` asks whether a value is one of several.
@@ -136,6 +138,7 @@ impl Policy {
             and: "&&",
             or: "||",
             number: None,
+            null: "",
             example: "{{path}} == value",
             one_of: false,
             reads: "{{PATH}}",
@@ -155,6 +158,7 @@ impl Policy {
             and: "&&",
             or: "||",
             number: None,
+            null: "",
             example: "path == \"value\"",
             one_of: false,
             reads: "PATH",
@@ -174,6 +178,7 @@ impl Policy {
             and: "and",
             or: "or",
             number: Some("float(...)"),
+            null: "null",
             example: "working.path == \"value\"",
             one_of: true,
             reads: "PATH",

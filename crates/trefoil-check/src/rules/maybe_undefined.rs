@@ -3,7 +3,7 @@
 //! Steps that are skipped, first passes of loops, inner results of called pipelines, keys of shared state that only some states
 //! write.
 
-use trefoil_ir::{FlowId, Position, SlotId, StepId};
+use trefoil_ir::{FlowId, Position, SlotId, StepId, types};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Severity};
 
@@ -17,7 +17,10 @@ pub(super) fn run(cx: &mut Context<'_>) {
     let (model, results, left) = (cx.model, cx.model.results(), cx.model.left());
     let mut told = HashSet::default();
     for read in model.reads() {
-        let Defined::Sometimes(why) = &read.defined else { continue };
+        let Defined::Sometimes(why) = &read.defined else {
+            printed_null(cx, read);
+            continue;
+        };
         if read.reference.is_none() || read.guarded || read.position == Position::Condition || !told.insert(read.at) {
             continue;
         }
@@ -36,6 +39,20 @@ pub(super) fn run(cx: &mut Context<'_>) {
         let missing = read.words.map(|words| words.missing(&path));
         cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
     }
+}
+
+/// A value without content that nothing writes before it is read, where text prints a word for it (decision S3).
+fn printed_null(cx: &mut Context<'_>, read: &Read<'_>) {
+    let Some(word) = read.words.map(|words| words.null).filter(|word| !word.is_empty()) else { return };
+    let text = matches!(read.position, Position::System | Position::User | Position::Person);
+    let null = read.defined == Defined::Always && types::kinds(&read.schema).is_some_and(|kinds| kinds == ["null"]);
+    if !text || !null || read.guarded || !read.source.slots().is_empty() {
+        return;
+    }
+    let message =
+        format!("`{}` is null here: it is declared without a value, and nothing writes it before", read.path());
+    let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
+    cx.report(d.help(format!("write `\"\"` for an empty text; a template prints the word `{word}`")));
 }
 
 /// Why a path has no value, with the nodes that would have given it one.

@@ -78,6 +78,8 @@ pub enum Why {
     NoFeedback,
     /// Its step may have failed without failing the run.
     Failed,
+    /// The step of this name, which it is the result of within a larger one, may have failed.
+    PartFailed(Arc<str>),
     /// Only some ways write it.
     NotWritten,
 }
@@ -94,6 +96,7 @@ impl Why {
             Self::NoFailure => "nothing has failed so far".to_owned(),
             Self::NoFeedback => "the transition to this state has no feedback".to_owned(),
             Self::Failed => "its step has failed".to_owned(),
+            Self::PartFailed(name) => format!("`{name}` has failed"),
             Self::NotWritten => "nothing has written it yet".to_owned(),
         }
     }

@@ -80,3 +80,95 @@ fn skipped_and_replaced_nodes_may_have_no_result() {
     // One of the two has written it.
     holds(&workflow("{{ draft }}", &fallback), expect![""]);
 }
+
+#[test]
+fn agents_of_a_swarm_that_may_have_failed() {
+    let swarm = |policy: &str, later: &str| {
+        let node = format!(
+            "nodes:\n  s:\n    type: swrm\n{policy}    agents: [{{id: p, provider: openai, prompt: x}}, {{id: q, provider: openai, prompt: x}}]\n    synthesis: {{provider: openai, prompt: \"{{{{ s.agents.p.output }}}} {{{{ s.agents.q.output | default('') }}}}\"}}\n  n: {{agent: r, writes: output.n}}\n"
+        );
+        workflow(later, &node)
+    };
+    let lenient = "    on_failure: continue\n";
+    holds(
+        &swarm(lenient, "{{ s.agents.q.output }} {{ s.agents }} {{ s.output }}"),
+        expect![[r#"
+            2:80 warning maybe-undefined: `s.agents.q.output` has no value if `q` has failed
+              | ... x}, r: {model: "openai:m", system: "{{ s.agents.q.output }} {{ s.agents }} {
+              |                                            ^^^^^^^^^^^^^^^^^
+              help: give it a default: `{{ s.agents.q.output | default('...') }}`
+            8:47 warning maybe-undefined: `s.agents.p.output` has no value if `p` has failed
+              | ...nthesis: {provider: openai, prompt: "{{ s.agents.p.output }} {{ s.agents.q.ou
+              |                                            ^^^^^^^^^^^^^^^^^
+              help: give it a default: `{{ s.agents.p.output | default('...') }}`
+        "#]],
+    );
+    holds(&swarm("", "{{ s.agents.q.output }}"), expect![""]);
+}
+
+#[test]
+fn a_tool_that_may_fail_leaves_null() {
+    let body = |system: &str, more: &str| {
+        workflow(
+            system,
+            &format!(
+                "nodes:\n  t: {{type: tool, tool: http, on_failure: skip, config: {{url: https://x.example.com}}}}\n  n: {{agent: r, writes: output.n}}\n{more}"
+            ),
+        )
+    };
+    holds(
+        &body("{{ t.output.status }} {{ t.output }}", ""),
+        expect![[r#"
+        2:80 warning maybe-undefined: `t.output.status` has no value if `t` has failed
+          | ... x}, r: {model: "openai:m", system: "{{ t.output.status }} {{ t.output }}"}
+          |                                            ^^^^^^^^^^^^^^^
+          help: give it a default: `{{ t.output.status | default('...') }}`
+    "#]],
+    );
+    holds(&body("{{ t.output }} {{ t.output.status | default('') }}", ""), expect![""]);
+    // Where it has failed, the edge is not taken.
+    let edge = |when: &str| format!("edges:\n  - {{from: t, to: n, when: \"{when}\"}}\n");
+    holds(&body("{{ t.output.body }}", &edge("working.t.output.status == 200")), expect![""]);
+    holds(&body("{{ t.output.body }}", &edge("working.t.output != None")), expect![""]);
+    holds(
+        &body("{{ t.output.body }}", &edge("working.t.output == None")),
+        expect![[r#"
+        2:80 warning maybe-undefined: `t.output.body` has no value if `t` has failed
+          | ... x}, r: {model: "openai:m", system: "{{ t.output.body }}"}}
+          |                                            ^^^^^^^^^^^^^
+          help: give it a default: `{{ t.output.body | default('...') }}`
+    "#]],
+    );
+    holds(
+        &body("{{ t.output.body }}", &edge("_budget.total_tokens < 5")),
+        expect![[r#"
+        2:80 warning maybe-undefined: `t.output.body` has no value if `t` has failed
+          | ... x}, r: {model: "openai:m", system: "{{ t.output.body }}"}}
+          |                                            ^^^^^^^^^^^^^
+          help: give it a default: `{{ t.output.body | default('...') }}`
+    "#]],
+    );
+}
+
+#[test]
+fn a_value_of_state_without_content() {
+    let body = |system: &str, tone: &str| {
+        workflow(
+            system,
+            &format!(
+                "nodes:\n  n: {{agent: r, writes: working.n}}\n  m: {{type: human, prompt: p, writes: working.x}}\nedges:\n  - {{from: n, to: m, when: 'working.tone == None'}}\nstate: {{working: {{tone: {tone}}}}}\n"
+            ),
+        )
+    };
+    holds(
+        &body("{{ working.tone }}", ""),
+        expect![[r#"
+        2:80 warning maybe-undefined: `working.tone` is null here: it is declared without a value, and nothing writes it before
+          | ... x}, r: {model: "openai:m", system: "{{ working.tone }}"}}
+          |                                            ^^^^^^^^^^^^
+          help: write `""` for an empty text; a template prints the word `null`
+    "#]],
+    );
+    holds(&body("{{ working.tone }}", "''"), expect![""]);
+    holds(&body("s", ""), expect![""]);
+}

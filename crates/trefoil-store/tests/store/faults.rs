@@ -337,7 +337,8 @@ fn what_was_changed_is_found() {
         the content `c323e8381f05f77c4824c14d1ce984a540a06323fb0cd14e327c38a434471524` is not what was written
         entry 1 of `r` cannot be read: expected value at line 1 column 1
         `s` has 2 entries, and its record says 5
-        `s` has other figures in its record than in its journal"#]].assert_eq(&found);
+        `s` has other figures in its record than in its journal"#]]
+    .assert_eq(&found);
 }
 
 #[test]

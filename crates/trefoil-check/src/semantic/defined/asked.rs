@@ -1,16 +1,26 @@
-//! Whether a condition holds only where what it reads has a value: whoever runs where it holds may read that too.
+//! Whether a condition holds only where what it reads has a value: whoever runs where it holds may read that too, and what
+//! else the same step has left.
 
 use trefoil_ir::{Cond, Source};
 use trefoil_template::{Comparison, Expression};
 
-/// Whether a condition never holds where a source has no value.
+/// Whether a condition never holds where a source, or the step's result that it is a part of, has no value.
 pub(super) fn asks_for(cond: &Cond, source: &Source) -> bool {
     let condition = &cond.condition;
+    let slot = |source: &Source| match source {
+        Source::Slot(slot) | Source::Member(slot, _) => Some(*slot),
+        Source::Compose { parts, .. } => match parts.as_slice() {
+            [part] => Some(part.slot),
+            _ => None,
+        },
+        _ => None,
+    };
+    let alike = |other: &Source| other == source || slot(other).is_some_and(|other| slot(source) == Some(other));
     let of_source = |e: &Expression| match e {
         Expression::Reference(r) => condition
             .references()
             .get(*r as usize)
-            .is_some_and(|r| r.default.is_none() && cond.sources.get(r.binding.source as usize) == Some(source)),
+            .is_some_and(|r| r.default.is_none() && cond.sources.get(r.binding.source as usize).is_some_and(alike)),
         _ => false,
     };
     needs(condition.expression(), &of_source)

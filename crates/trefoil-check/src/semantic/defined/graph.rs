@@ -57,9 +57,12 @@ impl<'p> Walk<'_, 'p> {
                 }
             }
             let ways = nodes.ways(graph, node, &here.must, &past);
-            let outer = std::mem::replace(&mut self.ways, ways);
+            let edges: Option<Vec<_>> = node.incoming.iter().map(|edge| edge.when.as_ref()).collect();
+            let outer = (std::mem::replace(&mut self.ways, ways), std::mem::take(&mut self.edges));
+            self.edges = edges.unwrap_or_default();
             let after = self.step(node.step, here);
-            let ways = std::mem::replace(&mut self.ways, outer);
+            let ways = std::mem::replace(&mut self.ways, outer.0);
+            self.edges = outer.1;
             if let Some(place) = nodes.ways.get_mut(at) {
                 *place = ways;
             }

@@ -142,13 +142,19 @@ impl<'p> Walk<'_, 'p> {
             optional: walk.optional,
             stop: walk.stop.map(|(at, why)| (at + skip, why)),
             undeclared: walk.undeclared.map(|(at, all)| (at + skip, all)),
-            guarded: place.guarded || self.holds.iter().any(|cond| asks_for(cond, source)),
+            guarded: place.guarded || self.is_asked(source),
             lone,
             position: place.position,
             strict: place.strict,
             words: place.words,
         };
         self.known.reads.push(read);
+    }
+
+    /// Whether this runs only where a source has a value.
+    fn is_asked(&self, source: &Source) -> bool {
+        let by_edges = !self.edges.is_empty() && self.edges.iter().all(|cond| asks_for(cond, source));
+        by_edges || self.holds.iter().any(|cond| asks_for(cond, source))
     }
 
     /// Whether a source has a value here: on every way to this node if one of several slots is set on each.
@@ -173,9 +179,15 @@ impl<'p> Walk<'_, 'p> {
         match source {
             Source::Slot(slot) => match path.first().and_then(|key| self.keys.get(&(*slot, (*key).into()))) {
                 Some(key) => self.key(*key, state),
-                None => self.bit(slot.index(), state),
+                None => match self.bit(slot.index(), state) {
+                    Defined::Always => self.inside(*slot, path.iter().copied()),
+                    other => other,
+                },
             },
-            Source::Member(slot, _) => self.bit(slot.index(), state),
+            Source::Member(slot, member) => match self.bit(slot.index(), state) {
+                Defined::Always => self.inside(*slot, member.iter().map(|m| &**m).chain(path.iter().copied())),
+                other => other,
+            },
             Source::Layered { top, path: to, under } => {
                 let here = self.bit(top.index(), state);
                 if here != Defined::Always {
@@ -203,7 +215,14 @@ impl<'p> Walk<'_, 'p> {
                     if shared < part.at.len() && shared < path.len() {
                         continue;
                     }
-                    match (self.bit(part.slot.index(), state), &known) {
+                    let bit = match self.bit(part.slot.index(), state) {
+                        Defined::Always if shared == part.at.len() => {
+                            let rest = path.iter().skip(shared).copied();
+                            self.inside(part.slot, part.member.iter().map(|m| &**m).chain(rest))
+                        }
+                        bit => bit,
+                    };
+                    match (bit, &known) {
                         (Defined::Always, _) => return Defined::Always,
                         (some, Defined::Never) => known = some,
                         _ => {}

@@ -6,6 +6,7 @@
 mod asked;
 mod graph;
 mod implied;
+mod lacks;
 mod look;
 mod states;
 
@@ -18,6 +19,7 @@ use trefoil_ir::{
     Step, StepId, StepKind, ToolKind, ValidatorKind,
 };
 
+use lacks::Lack;
 use look::Place;
 
 use super::calls::callees_first;
@@ -98,6 +100,10 @@ struct Walk<'w, 'p> {
     implies: HashMap<SlotId, Slots>,
     /// In a node: what is surely set on each of the ways that lead to it.
     ways: Vec<Slots>,
+    /// In a node: the conditions of all edges that lead to it, if each has one.
+    edges: Vec<&'p Cond>,
+    /// By slot: members that may be missing although it has a value.
+    lacks: HashMap<SlotId, Vec<Lack>>,
     end: End,
     /// The bodies of fan-outs in it, and what they get.
     inner: Vec<(FlowId, Captured)>,
@@ -117,9 +123,27 @@ impl<'w, 'p> Walk<'w, 'p> {
         let width = flow.slots.len() + keys.len();
         let end = End { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
-        let (implies, ways) = (HashMap::default(), Vec::new());
         let own = Slots::new(width, false);
-        Self { program, types, id, flow, known, keys, own, width, why, silent: 0, holds, implies, ways, end, inner }
+        let (implies, ways, edges, lacks) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
+        Self {
+            program,
+            types,
+            id,
+            flow,
+            known,
+            keys,
+            own,
+            width,
+            why,
+            silent: 0,
+            holds,
+            implies,
+            ways,
+            edges,
+            lacks,
+            end,
+            inner,
+        }
     }
 
     fn flow(&mut self, captures: Option<&Captured>) {
@@ -161,7 +185,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     /// Notes why what is not surely set here may be unset, where nothing better is known.
     fn doubt(&mut self, state: &State, why: &Why) {
         for i in state.may.beyond(&state.must) {
-            if !matches!(self.why.get(i), Some(Some(Why::Failed | Why::Skipped { .. }))) {
+            if !matches!(self.why.get(i), Some(Some(Why::Failed | Why::PartFailed(_) | Why::Skipped { .. }))) {
                 self.because(i, why.clone());
             }
         }
@@ -208,6 +232,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
         }
         if let Some(out) = step.out {
+            self.note_lacks(step, &after);
             after.set(out.index());
             if let StepKind::Compute(value) = &step.kind {
                 self.set_keys(out, value, &mut after);
@@ -256,9 +281,11 @@ impl<'w, 'p> Walk<'w, 'p> {
                 let mut after = before.clone();
                 for branch in &parallel.branches {
                     let mut one = self.step(*branch, before.clone());
+                    let name = self.program.step(*branch).and_then(|s| s.label.clone());
+                    let why = name.map_or(Why::Failed, Why::PartFailed);
                     if parallel.on_failure == OnItemFailure::Continue {
                         for i in one.must.beyond(&before.must) {
-                            self.because(i, Why::Failed);
+                            self.because(i, why.clone());
                         }
                         one.must = before.must.clone();
                     }

@@ -6,17 +6,6 @@ use super::support::findings;
 
 /// Per file: what is wrong with it, by line and rule. Files that are not named must be clean.
 const FOUND: &[(&str, &[&str])] = &[
-    // Its swarm continues without agents that fail, and its synthesis reads every one of them.
-    (
-        "1000-monkeys",
-        &[
-            "warning 52 maybe-undefined",
-            "warning 55 maybe-undefined",
-            "warning 58 maybe-undefined",
-            "warning 61 maybe-undefined",
-            "warning 64 maybe-undefined",
-        ],
-    ),
     // The file it calls is not there.
     ("_all-node-types", &["warning 24 refused", "error 26 unknown-reference"]),
     ("content-moderation-pipeline", &["error 17 unknown-reference"]),

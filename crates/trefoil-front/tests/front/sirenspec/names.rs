@@ -314,14 +314,6 @@ fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
             error 7:72 unordered-read: `s` reads its own output, which has no value before it has run: `s.output` (a node can read only what ended before it)
         "#]],
     );
-    let text = swarm("{{ s.agents.p.output }} {{ s.agents.q.output | default('') }}", "{{ s.agents.q.output }}");
-    check_one(
-        &text.replace("type: swrm\n", "type: swrm\n    on_failure: continue\n"),
-        expect![[r#"
-            warning 2:45 maybe-undefined: `s.agents.q.output` may be missing: agent `q` may have failed (write `{{ s.agents.q.output | default('...') }}`)
-            warning 8:47 maybe-undefined: `s.agents.p.output` may be missing: agent `p` may have failed (write `{{ s.agents.p.output | default('...') }}`)
-        "#]],
-    );
 }
 
 #[test]

@@ -189,26 +189,6 @@ fn the_list_of_a_factory_is_offered_where_a_list_is_needed() {
 }
 
 #[test]
-fn a_value_of_state_without_content() {
-    let text = |system: &str, tone: &str| {
-        flow(
-            system,
-            &format!(
-                "nodes:\n  n: {{agent: a, writes: working.n}}\n  m: {{type: human, prompt: p, writes: working.x}}\nedges:\n  - {{from: n, to: m, when: 'working.tone == None'}}\nstate: {{working: {{tone: {tone}}}}}\n"
-            ),
-        )
-    };
-    check_one(
-        &text("{{ working.tone }}", ""),
-        expect![[r#"
-            warning 2:45 maybe-undefined: `working.tone` is null: `state` has no value for it, and no node writes it before (write `""` for an empty text; a template prints the word `null`)
-        "#]],
-    );
-    check_one(&text("{{ working.tone }}", "''"), expect![""]);
-    check_one(&text("s", ""), expect![""]);
-}
-
-#[test]
 fn a_node_that_writes_where_another_leaves_its_result() {
     let nodes = |write: &str, more: &str| {
         flow(

@@ -6,7 +6,6 @@ mod habits;
 mod instead;
 mod lacking;
 mod loops;
-mod maybe;
 mod name;
 mod order;
 mod undefined;
@@ -84,8 +83,7 @@ fn tree(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) {
         return;
     }
     match name.here().leads(root, path) {
-        Leads::There(there) => maybe::check(name, root, path, &there),
-        Leads::Agents => maybe::agent(name, path),
+        Leads::There(_) | Leads::Agents => {}
         Leads::Own(node) => order::own(name, node),
         Leads::Late { node, writes } => order::late(name, node, writes),
         Leads::Nowhere { .. } => match own_agents(name.here(), path) {
