@@ -8,7 +8,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Comparison, Expression, Function, Value, Written};
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::bound::BoundText;
 use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
@@ -21,7 +21,7 @@ struct Asked<'m> {
 }
 
 /// Looks at the conditions of the edges, in the order of the nodes that they lead to.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     if subject.manifest.edges.iter().all(|edge| edge.when.is_none()) {
         return;
     }
@@ -33,21 +33,22 @@ pub fn check(subject: &Subject<'_, '_>) {
         let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
         let read = bound.filter(|bound| bound.text.as_condition().is_some());
         let Some((text, cond)) = read.and_then(|bound| Some((&bound.text, bound.text.cond()?))) else { continue };
-        let mut look = Look { subject, nodes: &nodes, cond: &cond, text, words: &mut words };
+        let mut look = Look { subject, nodes: &nodes, cond: &cond, text, words: &mut words, found };
         look.truth(cond.condition.expression());
     }
-    words.iter().for_each(|(node, asked)| unknown(subject, *node, asked));
+    words.iter().for_each(|(node, asked)| unknown(subject, *node, asked, found));
 }
 
-struct Look<'l, 's, 'd> {
-    subject: &'l Subject<'s, 'd>,
+struct Look<'l, 's> {
+    subject: &'l Subject<'s>,
     nodes: &'l HashMap<SlotId, usize>,
     cond: &'l Cond,
     text: &'s BoundText,
     words: &'l mut Vec<(usize, Vec<Asked<'s>>)>,
+    found: &'l mut Found,
 }
 
-impl Look<'_, '_, '_> {
+impl Look<'_, '_> {
     /// An expression where its truth counts.
     fn truth(&mut self, expression: &Expression) {
         match expression {
@@ -103,7 +104,7 @@ impl Look<'_, '_, '_> {
     }
 
     /// An answer that is asked as true or false.
-    fn yes(&self, reference: u32) {
+    fn yes(&mut self, reference: u32) {
         let Some(node) = self.answer(reference).and_then(|at| self.subject.manifest.nodes.get(at)) else { return };
         let prompt = |text: Option<&Text>| text.and_then(|t| choice(&t.value));
         let found = match &node.kind {
@@ -130,7 +131,7 @@ impl Look<'_, '_, '_> {
         let message = format!("`{path}` is text; every non-empty text is true, even `{no}`");
         let yes = if yes.is_empty() { "yes" } else { yes };
         let d = Diagnostic::warning("constant-condition", at, message);
-        self.subject.reader.report(d.help(format!("compare it: `{path} == \"{yes}\"`")));
+        self.found.push(d.help(format!("compare it: `{path} == \"{yes}\"`")));
     }
 }
 
@@ -160,7 +161,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Words that the prompt does not mention, although it mentions the others that edges compare with.
-fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
+fn unknown(subject: &Subject<'_>, node: usize, asked: &[Asked<'_>], found: &mut Found) {
     for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
         // Next to the same answer without the space it is one of several forms of it.
         if one.when.value.matches(one.word.trim()).count() > 1 {
@@ -171,7 +172,7 @@ fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
             one.word.escape_debug()
         );
         let d = Diagnostic::warning("unknown-value", one.at, message);
-        subject.reader.report(d.help(format!("write `\"{}\"`", one.word.trim())));
+        found.push(d.help(format!("write `\"{}\"`", one.word.trim())));
     }
     let Some(NodeKind::Agent(agent)) = subject.manifest.nodes.get(node).map(|n| &n.kind) else { return };
     let Some(agent) = agent.agent.and_then(|id| subject.manifest.agent(&id.value)) else { return };
@@ -188,6 +189,6 @@ fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     let Some(near) = suggest::near(&one.word.to_lowercase(), words).filter(|near| near.sure) else { return };
     let message =
         format!("the prompt of `{}` does not mention `{}`, although it mentions the others", agent.id.value, one.word);
-    let d = Diagnostic::warning("unknown-value", one.at, message).label(subject.reader.at(system.span), "the prompt");
-    subject.reader.report(d.help(format!("did you mean `{}`?", near.name)));
+    let d = Diagnostic::warning("unknown-value", one.at, message).label(subject.at(system.span), "the prompt");
+    found.push(d.help(format!("did you mean `{}`?", near.name)));
 }

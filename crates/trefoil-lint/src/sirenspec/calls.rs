@@ -5,22 +5,22 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::mend::respelt;
 use trefoil_front::sirenspec::manifest::{CallNode, NodeKind};
 use trefoil_front::sirenspec::names::child::Child;
 
 /// Looks at every workflow node whose file there is.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (node, child) in subject.manifest.nodes.iter().zip(subject.children) {
         if let (NodeKind::Call(call), Some(child)) = (&node.kind, child) {
-            one(subject, call, child);
+            one(subject, call, child, found);
         }
     }
 }
 
 /// What the sub-workflow needs, and what it does not read.
-fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
+fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Found) {
     let Some(reference) = node.reference else { return };
     let given = |name: &Arc<str>| node.inputs.iter().any(|e| e.key.value == *name);
     // A required field that is written here under a name that is nearly its own.
@@ -30,13 +30,13 @@ fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
             let open = child.wanted.known.iter().filter(|n| !given(n) && !child.wanted.lacking.contains(n));
             if let Some(near) = suggest::near(&entry.key.value, open.map(|n| &**n)) {
                 meant.push(near.name);
-                subject.reader.report(slip(subject, entry, reference, child, near));
+                found.push(slip(subject, entry, reference, child, near));
                 continue;
             }
-            subject.reader.report(
+            found.push(
                 Diagnostic::warning(
                     "no-effect",
-                    subject.reader.at(entry.key.span),
+                    subject.at(entry.key.span),
                     format!("`{}` has no effect: `{}` does not read it", entry.key.value, reference.value),
                 )
                 .help(format!("write `{{{{ inputs.{} }}}}` where it should be read", entry.key.value)),
@@ -48,34 +48,28 @@ fn one(subject: &Subject<'_, '_>, node: &CallNode<'_>, child: &Child) {
     for name in child.wanted.lacking.iter().filter(|_| !told) {
         let message =
             format!("`{}` reads `inputs.{name}`, which is neither passed here nor declared there", reference.value);
-        let d = Diagnostic::error("missing-key", subject.reader.at(reference.span), message);
-        subject.reader.report(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
+        let d = Diagnostic::error("missing-key", subject.at(reference.span), message);
+        found.push(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
     }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
         if !given(name) && !meant.contains(&&**name) {
             let message = format!("`{}` needs the input `{name}`", reference.value);
-            let d = Diagnostic::error("missing-key", subject.reader.at(reference.span), message);
+            let d = Diagnostic::error("missing-key", subject.at(reference.span), message);
             let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
             let d = declared.into_iter().fold(d, |d, at| d.label(at, "declared here"));
-            subject.reader.report(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
+            found.push(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
         }
     }
 }
 
 /// An input under a name that is nearly that of a field: an error where the field has to be given.
-fn slip(
-    subject: &Subject<'_, '_>,
-    entry: &Entry,
-    reference: &Text,
-    child: &Child,
-    near: suggest::Near<'_>,
-) -> Diagnostic {
+fn slip(subject: &Subject<'_>, entry: &Entry, reference: &Text, child: &Child, near: suggest::Near<'_>) -> Diagnostic {
     let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
     let (severity, why) = match needed {
         true => (Severity::Error, format!(", but needs `{}`", near.name)),
         false => (Severity::Warning, String::new()),
     };
-    let (name, at) = (&entry.key.value, subject.reader.at(entry.key.span));
+    let (name, at) = (&entry.key.value, subject.at(entry.key.span));
     let message = format!("`{}` has no input `{name}`{why}", reference.value);
     let mut d = Diagnostic::new("unknown-input", severity, at, message).help(format!("did you mean `{}`?", near.name));
     if let Some((_, declared)) = child.wanted.places.iter().find(|(n, _)| **n == *near.name) {

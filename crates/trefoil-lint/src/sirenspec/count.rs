@@ -4,53 +4,53 @@ use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
 use super::list::default_of;
-use super::subject::{Subject, outside};
+use super::subject::{Found, Subject, outside};
 use trefoil_front::bound::BoundText;
 use trefoil_front::names::Use;
 use trefoil_front::sirenspec::manifest::{MAX_SWARM_SIZE, Over, Size};
 use trefoil_front::sirenspec::names::stand::Stand;
 
 /// Looks at every number that a template gives.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, factory) in subject.factories() {
         if let Some(Over::Count(Size::Text(text))) = &factory.over
             && let Some(bound) = subject.text(at, Stand::Decides("swarm_size"), text)
         {
-            whole(subject, bound);
+            whole(subject, bound, found);
         }
     }
 }
 
 /// It is a placeholder by itself, and its default a number.
-fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
+fn whole(subject: &Subject<'_>, bound: &BoundText, found: &mut Found) {
     let Some(template) = bound.as_template() else { return };
     // A text of digits and placeholders may come to a number.
     let words = outside(&bound.source.value, template);
     if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
         let message = format!("`swarm_size` must be a whole number, but `{}` cannot be one", bound.source.value.trim());
         let d = Diagnostic::error("wrong-type", bound.at, message);
-        return subject.reader.report(d.help("write a number, or a single placeholder"));
+        return found.push(d.help("write a number, or a single placeholder"));
     }
     for used in &bound.uses {
         match &used.reference.default {
-            Some(default) => of_default(subject, used, default, template.is_single()),
-            None => of_input(subject, used),
+            Some(default) => of_default(used, default, template.is_single(), found),
+            None => of_input(subject, used, found),
         }
     }
 }
 
-fn of_default(subject: &Subject<'_, '_>, used: &Use, default: &str, single: bool) {
+fn of_default(used: &Use, default: &str, single: bool, found: &mut Found) {
     let least = i64::from(single);
     if default.trim().parse().is_ok_and(|n: i64| (least..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
         return;
     }
     let message = format!("the default of `swarm_size` is not a number of instances: `{default}`");
     let d = Diagnostic::warning("wrong-type", used.at, message);
-    subject.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
+    found.push(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }
 
 /// An input for a number of instances whose default is not a number.
-fn of_input(subject: &Subject<'_, '_>, used: &Use) {
+fn of_input(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     let Some((field, default)) = default_of(subject, &used.reference) else { return };
     let number = match default {
         Value::Str(text) => text.trim().parse().ok(),
@@ -61,6 +61,6 @@ fn of_input(subject: &Subject<'_, '_>, used: &Use) {
     }
     let path = used.reference.dotted();
     let message = format!("the default of `{path}` is not a number of instances: `{}`", default.to_text());
-    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.reader.at(field), "the default");
-    subject.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
+    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.at(field), "the default");
+    found.push(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }

@@ -2,16 +2,16 @@
 
 use trefoil_syntax::{Diagnostic, Location, Span};
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
 use trefoil_front::sirenspec::names::links::Link;
 use trefoil_front::sirenspec::names::reads::Read;
 
 /// Looks at the knots that keep the nodes from having an order.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     let knots = &subject.links.knots;
-    knots.reads.iter().for_each(|ring| of_reads(subject, ring));
-    knots.edges.iter().for_each(|ring| of_edges(subject, ring));
+    knots.reads.iter().for_each(|ring| of_reads(subject, ring, found));
+    knots.edges.iter().for_each(|ring| of_edges(subject, ring, found));
 }
 
 /// The steps of a ring: from one node to the next.
@@ -19,19 +19,18 @@ fn steps(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     ring.iter().copied().zip(ring.iter().skip(1).chain(ring.first()).copied())
 }
 
-fn of_edges(subject: &Subject<'_, '_>, ring: &[usize]) {
+fn of_edges(subject: &Subject<'_>, ring: &[usize], found: &mut Found) {
     let id = |at: usize| subject.known.id(at);
-    let reader = subject.reader;
     let place = |(from, to): (usize, usize)| -> Option<(Location, String)> {
         if let Some(at) = falls_back(subject, from, to) {
-            return Some((reader.at(at), format!("`{}` falls back to `{}`", id(from), id(to))));
+            return Some((subject.at(at), format!("`{}` falls back to `{}`", id(from), id(to))));
         }
         let mut edges = subject.links.edges.iter().chain(&subject.links.idle);
         let edge = subject.manifest.edges.get(edges.find(|l: &&Link| l.from == from && l.to == to)?.edge)?;
-        Some((reader.at(edge.node.span), format!("`{}` -> `{}`", edge.from.value, edge.to.value)))
+        Some((subject.at(edge.node.span), format!("`{}` -> `{}`", edge.from.value, edge.to.value)))
     };
     let places: Vec<(Location, String)> = steps(ring).filter_map(place).collect();
-    let start = ring.first().and_then(|at| subject.manifest.nodes.get(*at)).map(|n| reader.at(n.id.span));
+    let start = ring.first().and_then(|at| subject.manifest.nodes.get(*at)).map(|n| subject.at(n.id.span));
     let Some(at) = places.last().map(|(at, _)| *at).or(start) else { return };
     let falls = steps(ring).any(|(from, to)| falls_back(subject, from, to).is_some());
     let (what, help) = match falls {
@@ -44,11 +43,11 @@ fn of_edges(subject: &Subject<'_, '_>, ring: &[usize]) {
     for (at, what) in places.iter().rev().skip(1).rev() {
         d = d.label(*at, what.clone());
     }
-    reader.report(d);
+    found.push(d);
 }
 
 /// Where a node says that another one runs when it fails.
-fn falls_back(subject: &Subject<'_, '_>, from: usize, to: usize) -> Option<Span> {
+fn falls_back(subject: &Subject<'_>, from: usize, to: usize) -> Option<Span> {
     subject.links.fallback.get(from).copied().flatten().filter(|f| *f == to)?;
     let NodeKind::Agent(agent) = &subject.manifest.nodes.get(from)?.kind else { return None };
     match agent.on_failure.as_ref().or(subject.manifest.defaults.on_failure.as_ref()) {
@@ -58,24 +57,24 @@ fn falls_back(subject: &Subject<'_, '_>, from: usize, to: usize) -> Option<Span>
 }
 
 /// Nodes that read each other: reported at the reference against the order that edges or the file give them.
-fn of_reads(subject: &Subject<'_, '_>, ring: &[usize]) {
+fn of_reads(subject: &Subject<'_>, ring: &[usize], found: &mut Found) {
     let base = subject.links.knots.base.as_ref();
     let read = |(source, reader): (usize, usize)| {
         subject.links.reads.iter().find(|r| r.source == source && r.reader == reader)
     };
-    let found: Vec<&Read> = steps(ring).filter_map(read).collect();
+    let reads: Vec<&Read> = steps(ring).filter_map(read).collect();
     let id = |at: usize| subject.known.id(at);
     let against = |r: &&&Read| base.is_some_and(|order| order.precedes(r.reader, r.source));
     let unordered = |r: &&&Read| base.is_some_and(|order| !order.precedes(r.source, r.reader));
-    let first = found.iter().find(against).or_else(|| found.iter().find(unordered)).or(found.first());
+    let first = reads.iter().find(against).or_else(|| reads.iter().find(unordered)).or(reads.first());
     let Some(first) = first else { return };
     let who: Vec<String> = ring.iter().map(|at| format!("`{}`", id(*at))).collect();
     let message =
         format!("InterpolationError [circular_ref]: circular template reference among the nodes {}", who.join(", "));
     let mut d = Diagnostic::error("circular-ref", first.at, message)
         .help("remove one of these references: a node can read only what ended before it");
-    for read in &found {
+    for read in &reads {
         d = d.label(read.at, format!("`{}` reads `{}` of `{}`", id(read.reader), read.path, id(read.source)));
     }
-    subject.reader.report(d);
+    found.push(d);
 }

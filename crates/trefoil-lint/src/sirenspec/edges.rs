@@ -4,7 +4,7 @@ use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::mend::respelt;
 use trefoil_front::sirenspec::manifest::{Edge, Node, NodeKind};
 use trefoil_front::sirenspec::names::links::Link;
@@ -14,11 +14,11 @@ const ENDS: [&str; 4] = ["end", "__end__", "finish", "done"];
 const BEGINNINGS: [&str; 3] = ["start", "__start__", "begin"];
 
 /// Looks at the edges.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for edge in &subject.manifest.edges {
         for (end, key) in [(edge.from, "from"), (edge.to, "to")] {
             if subject.known.node_of(&end.value).is_none() {
-                unknown_node(subject, end, key);
+                unknown_node(subject, end, key, found);
             }
         }
     }
@@ -29,27 +29,26 @@ pub fn check(subject: &Subject<'_, '_>) {
     let mut by_ends: HashMap<(usize, usize), Vec<&Edge<'_>>> = HashMap::default();
     for (link, edge) in all {
         let same = by_ends.entry((link.from, link.to)).or_default();
-        if !is_twin(subject, edge, same) {
-            is_needless(subject, edge, same);
+        if !is_twin(subject, edge, same, found) {
+            is_needless(subject, edge, same, found);
         }
         same.push(edge);
     }
-    links.idle.iter().for_each(|link| idle(subject, link));
+    links.idle.iter().for_each(|link| idle(subject, link, found));
 }
 
 /// An edge that says what an earlier one says already, with the same condition.
-fn is_twin(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) -> bool {
+fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &mut Found) -> bool {
     let when = |e: &Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
     let Some(twin) = same.iter().find(|other| when(other) == when(edge)) else { return false };
-    let reader = subject.reader;
     let message = format!("the edge from `{}` to `{}` is listed twice", edge.from.value, edge.to.value);
-    let d = Diagnostic::warning("no-effect", reader.at(edge.node.span), message);
-    reader.report(d.label(reader.at(twin.node.span), "the first one").help("remove one of them"));
+    let d = Diagnostic::warning("no-effect", subject.at(edge.node.span), message);
+    found.push(d.label(subject.at(twin.node.span), "the first one").help("remove one of them"));
     true
 }
 
 /// A condition beside an edge that is taken without one.
-fn is_needless(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) {
+fn is_needless(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &mut Found) {
     let Some(other) = same.iter().find(|other| other.when.is_some() != edge.when.is_some()) else { return };
     let Some(when) = edge.when.or(other.when) else { return };
     let free = if edge.when.is_none() { edge.node } else { other.node };
@@ -57,13 +56,12 @@ fn is_needless(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) {
         "`when` has no effect: another edge from `{}` to `{}` has no condition",
         edge.from.value, edge.to.value
     );
-    let reader = subject.reader;
-    let d = Diagnostic::warning("no-effect", reader.at(when.span), message);
-    reader.report(d.label(reader.at(free.span), "this one is always taken").help("remove one of them"));
+    let d = Diagnostic::warning("no-effect", subject.at(when.span), message);
+    found.push(d.label(subject.at(free.span), "this one is always taken").help("remove one of them"));
 }
 
 /// An edge to a fallback, which runs when its node failed, whatever leads to it.
-fn idle(subject: &Subject<'_, '_>, link: &Link) {
+fn idle(subject: &Subject<'_>, link: &Link, found: &mut Found) {
     let main = subject.links.fallback_of.get(link.to).and_then(|mains| mains.first());
     let (Some(main), Some(edge)) = (main, subject.manifest.edges.get(link.edge)) else { return };
     let message = format!(
@@ -71,19 +69,19 @@ fn idle(subject: &Subject<'_, '_>, link: &Link) {
         edge.to.value,
         subject.known.id(*main)
     );
-    let d = Diagnostic::warning("no-effect", subject.reader.at(edge.node.span), message);
-    subject.reader.report(d.help("remove it, or keep it only for the order of the two nodes"));
+    let d = Diagnostic::warning("no-effect", subject.at(edge.node.span), message);
+    found.push(d.help("remove it, or keep it only for the order of the two nodes"));
 }
 
 /// A key that names an unknown node.
-pub fn unknown_node(subject: &Subject<'_, '_>, text: &Text, key: &str) {
-    let at = subject.reader.at(text.span);
+pub fn unknown_node(subject: &Subject<'_>, text: &Text, key: &str, found: &mut Found) {
+    let at = subject.at(text.span);
     let d = Diagnostic::error("unknown-reference", at, format!("`{key}` refers to an unknown node `{}`", text.value));
     let uses = |n: &&Node<'_>| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| agent.value == text.value));
     let nodes: Vec<&str> = subject.manifest.nodes.iter().filter(uses).map(|n| &*n.id.value).collect();
     let is = |words: &[&str]| words.iter().any(|word| text.value.eq_ignore_ascii_case(word));
     let near = suggest::near(&text.value, subject.known.ids());
-    subject.reader.report(match (nodes.as_slice(), near) {
+    found.push(match (nodes.as_slice(), near) {
         ([node], _) => {
             let near = suggest::Near { name: node, distance: usize::MAX, sure: false };
             respelt(d.help(format!("`{}` is an agent; its node is `{node}`", text.value)), at, text, near)

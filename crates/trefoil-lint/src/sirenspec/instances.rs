@@ -3,18 +3,18 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Style, Text};
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::names::Use;
 use trefoil_front::sirenspec::manifest::{FactoryNode, Over, Worker};
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 use trefoil_front::sirenspec::names::types::written_list;
 
 /// Looks at every factory that goes over a list.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, factory) in subject.factories() {
         let Some(Over::List(list)) = &factory.over else { continue };
         let in_inputs = reads(subject, at, "item", |stand| stand == Stand::Inputs);
-        if !in_inputs && bare_variable(subject, factory) {
+        if !in_inputs && bare_variable(subject, factory, found) {
             continue;
         }
         // Without inputs, an agent is sent the item.
@@ -24,13 +24,13 @@ pub fn check(subject: &Subject<'_, '_>) {
             Some(Worker::Swrm(_)) => false,
         };
         if !sent && !reads(subject, at, "item", |_| true) {
-            same_for_all(subject, at, factory, list);
+            same_for_all(subject, at, factory, list, found);
         }
     }
 }
 
 /// Whether a text of an instance reads a loop variable.
-fn reads(subject: &Subject<'_, '_>, node: usize, variable: &str, of: impl Fn(Stand) -> bool) -> bool {
+fn reads(subject: &Subject<'_>, node: usize, variable: &str, of: impl Fn(Stand) -> bool) -> bool {
     let named = |used: &Use| used.reference.path.first().is_some_and(|head| *head.name == *variable);
     let texts = subject.texts.all().iter().filter(|text| text.here.who == Reading::Node(node));
     let mut texts = texts.filter(|text| text.here.instance().is_some() && of(text.here.stand));
@@ -38,13 +38,13 @@ fn reads(subject: &Subject<'_, '_>, node: usize, variable: &str, of: impl Fn(Sta
 }
 
 /// An input that is the name of the list's element, and not the element.
-fn bare_variable(subject: &Subject<'_, '_>, factory: &FactoryNode<'_>) -> bool {
+fn bare_variable(subject: &Subject<'_>, factory: &FactoryNode<'_>, found: &mut Found) -> bool {
     let mut texts = factory.inputs.iter().filter_map(|e| e.value.string());
     let Some(text) = texts.find(|text| matches!(&*text.value, "item" | "$item")) else { return false };
-    let place = subject.reader.at(text.content());
+    let place = subject.at(text.content());
     let message = format!("`{}` is text, so every instance gets this word", text.value);
     let d = Diagnostic::warning("not-a-placeholder", place, message);
-    subject.reader.report(match text.style {
+    found.push(match text.style {
         Style::Plain => d.suggestion("write `\"{{ item }}\"`", place, "\"{{ item }}\""),
         Style::Single | Style::Double => d.suggestion("write `{{ item }}`", place, "{{ item }}"),
         _ => d.help("write `{{ item }}`"),
@@ -54,7 +54,7 @@ fn bare_variable(subject: &Subject<'_, '_>, factory: &FactoryNode<'_>) -> bool {
 
 /// No instance reads its item. A list that is written out may be there only for the number of its elements, if
 /// their positions distinguish them.
-fn same_for_all(subject: &Subject<'_, '_>, at: usize, factory: &FactoryNode<'_>, list: &Text) {
+fn same_for_all(subject: &Subject<'_>, at: usize, factory: &FactoryNode<'_>, list: &Text, found: &mut Found) {
     let Some(bound) = subject.text(at, Stand::Decides("for_each"), list) else { return };
     let Some(template) = bound.as_template() else { return };
     // If the list is made of `item`, that is the mistake; and one item is all there is to do.
@@ -69,8 +69,8 @@ fn same_for_all(subject: &Subject<'_, '_>, at: usize, factory: &FactoryNode<'_>,
         true => "the items of the list have no effect: nothing reads `item`",
         false => "every instance does the same work: nothing reads `item`",
     };
-    let d = Diagnostic::warning("no-effect", subject.reader.at(list.span), message);
-    subject.reader.report(match factory.inputs.is_empty() {
+    let d = Diagnostic::warning("no-effect", subject.at(list.span), message);
+    found.push(match factory.inputs.is_empty() {
         true => d.help("write `{{ item }}` in the prompts of its agents"),
         false => d.help("pass it to them: `inputs: {task: \"{{ item }}\"}`"),
     });

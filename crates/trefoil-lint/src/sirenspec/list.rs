@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Reference, Value};
 
-use super::subject::{Subject, outside};
+use super::subject::{Found, Subject, outside};
 use trefoil_front::bound::BoundText;
 use trefoil_front::mend;
 use trefoil_front::names::Use;
@@ -13,34 +13,32 @@ use trefoil_front::sirenspec::names::stand::Stand;
 use trefoil_front::sirenspec::names::types::written_list;
 
 /// Looks at every list that a factory goes over.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, factory) in subject.factories() {
         if let Some(Over::List(text)) = &factory.over
             && let Some(bound) = subject.text(at, Stand::Decides("for_each"), text)
         {
-            whole(subject, bound);
+            whole(bound, found);
             let single = bound.as_template().is_some_and(|template| template.is_single());
             for used in bound.uses.iter().filter(|_| single) {
                 match &used.reference.default {
-                    Some(default) => of_default(subject, used, default),
-                    None => of_input(subject, used),
+                    Some(default) => of_default(used, default, found),
+                    None => of_input(subject, used, found),
                 }
-                of_factory(subject, used);
+                of_factory(subject, used, found);
             }
         }
     }
 }
 
 /// Text that is written out has to be a JSON list.
-fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
+fn whole(bound: &BoundText, found: &mut Found) {
     let Some(template) = bound.as_template() else { return };
     let (at, value) = (bound.at, bound.source.value.trim_start());
     if let Some(literal) = template.literal() {
         if written_list(literal).is_none() {
             let d = Diagnostic::error("wrong-type", at, "`for_each` must be a JSON list");
-            subject
-                .reader
-                .report(d.help("for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`"));
+            found.push(d.help("for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`"));
         }
         return;
     }
@@ -49,39 +47,39 @@ fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
     if !alone && !value.starts_with('[') {
         let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
         let message = format!("`for_each` must be {what}: this text is not a list");
-        subject.reader.report(Diagnostic::error("wrong-type", at, message).help("for example `{{ plan.output }}`"));
+        found.push(Diagnostic::error("wrong-type", at, message).help("for example `{{ plan.output }}`"));
     }
 }
 
-fn of_default(subject: &Subject<'_, '_>, used: &Use, default: &str) {
+fn of_default(used: &Use, default: &str, found: &mut Found) {
     if written_list(default).is_none() {
         let message = format!("the default of `for_each` is not a JSON list: `{default}`");
         let d = Diagnostic::warning("wrong-type", used.at, message);
-        subject.reader.report(d.help("write `'[]'` for no instances"));
+        found.push(d.help("write `'[]'` for no instances"));
     }
 }
 
 /// An input for a list whose default is not a list.
-fn of_input(subject: &Subject<'_, '_>, used: &Use) {
+fn of_input(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     let Some((field, Value::Str(default))) = default_of(subject, &used.reference) else { return };
     if written_list(default).is_some() {
         return;
     }
     let path = used.reference.dotted();
     let message = format!("the default of `{path}` is not a JSON list, so a run without this input fails");
-    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.reader.at(field), "the default");
-    subject.reader.report(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
+    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.at(field), "the default");
+    found.push(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
 }
 
 /// The field of the input that a reference is, where it has a default: where, and which.
-pub fn default_of<'s>(subject: &Subject<'s, '_>, reference: &Reference) -> Option<(trefoil_syntax::Span, &'s Value)> {
+pub fn default_of<'s>(subject: &Subject<'s>, reference: &Reference) -> Option<(trefoil_syntax::Span, &'s Value)> {
     let [root, name] = reference.path.as_slice() else { return None };
     let field = subject.manifest.input.iter().find(|f| *root.name == *"inputs" && f.name.value == name.name)?;
     Some((field.span, field.default.as_ref()?))
 }
 
 /// The text of another factory, which is all its instances' texts in one (decision S5), in the place of its list.
-fn of_factory(subject: &Subject<'_, '_>, used: &Use) {
+fn of_factory(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     let path = words(&used.reference.path);
     let known = subject.known;
     let named = known.node_at(&path).filter(|(_, taken)| path.get(*taken).is_some_and(|word| **word == *"output"));
@@ -97,5 +95,5 @@ fn of_factory(subject: &Subject<'_, '_>, used: &Use) {
     let d = Diagnostic::warning("wrong-type", used.at, message)
         .help(format!("write `{{{{ {id}.outputs }}}}` for the list"));
     let segment = mend::segment(&used.reference, used.at, taken);
-    subject.reader.report(mend::rewritten(d, segment, "outputs", false));
+    found.push(mend::rewritten(d, segment, "outputs", false));
 }

@@ -17,15 +17,12 @@ mod texts;
 mod when;
 mod writes;
 
-use std::cell::RefCell;
-
 use trefoil_syntax::Diagnostic;
 
-use subject::Subject;
-use trefoil_front::Reader;
+use subject::{Found, Subject};
 use trefoil_front::sirenspec::Units;
 
-type Rule = fn(&Subject<'_, '_>);
+type Rule = fn(&Subject<'_>, &mut Found);
 
 /// Everything that is looked for.
 const RULES: [Rule; 14] = [
@@ -51,13 +48,10 @@ pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for unit in &units.all {
         let Some(document) = units.project.documents.get(unit.document) else { continue };
-        let findings = RefCell::default();
-        let reader = &Reader::of(units.project, document, &findings);
         let (known, links) = (&*unit.known, &*unit.links);
         let (manifest, texts, children) = (&*unit.manifest, &unit.texts, unit.children.as_slice());
-        let subject = Subject { reader, manifest, known, links, texts, children };
-        RULES.iter().for_each(|rule| rule(&subject));
-        found.extend(findings.into_inner().diagnostics.into_sorted());
+        let subject = Subject { file: document.file, manifest, known, links, texts, children };
+        RULES.iter().for_each(|rule| rule(&subject, &mut found));
     }
     found
 }

@@ -1,6 +1,7 @@
 //! What every rule looks at.
 
-use trefoil_front::Reader;
+use trefoil_syntax::{Diagnostic, FileId, Location, Span};
+
 use trefoil_front::bound::BoundText;
 use trefoil_front::sirenspec::manifest::{FactoryNode, Manifest, NodeKind};
 use trefoil_front::sirenspec::names::binding::Texts;
@@ -9,10 +10,13 @@ use trefoil_front::sirenspec::names::known::Known;
 use trefoil_front::sirenspec::names::links::Links;
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 
+/// Findings, in the order of finding.
+pub type Found = Vec<Diagnostic>;
+
 /// A workflow to look at.
-pub struct Subject<'s, 'd> {
-    /// Where findings go.
-    pub reader: &'s Reader<'d>,
+pub struct Subject<'s> {
+    /// Its file.
+    pub file: FileId,
     /// What the file says.
     pub manifest: &'s Manifest<'s>,
     /// What it can name.
@@ -25,7 +29,12 @@ pub struct Subject<'s, 'd> {
     pub children: &'s [Option<Child>],
 }
 
-impl<'s> Subject<'s, '_> {
+impl<'s> Subject<'s> {
+    /// A place in its file.
+    pub fn at(&self, span: Span) -> Location {
+        Location::new(self.file, span)
+    }
+
     /// The factories, by their nodes.
     pub fn factories(&self) -> impl Iterator<Item = (usize, &'s FactoryNode<'s>)> {
         self.manifest.nodes.iter().enumerate().filter_map(|(at, node)| match &node.kind {

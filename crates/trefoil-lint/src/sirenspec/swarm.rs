@@ -3,18 +3,18 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::sirenspec::manifest::{Member, NodeKind, Swrm, Worker};
 use trefoil_front::sirenspec::names::texts;
 
 /// Looks at every swarm, a factory's too.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for (at, node) in subject.manifest.nodes.iter().enumerate() {
         match &node.kind {
-            NodeKind::Swrm(swrm) => unread(subject, at, swrm, true),
+            NodeKind::Swrm(swrm) => unread(subject, at, swrm, true, found),
             NodeKind::Factory(factory) => {
                 if let Some(Worker::Swrm(swrm)) = &factory.worker {
-                    unread(subject, at, swrm, false);
+                    unread(subject, at, swrm, false, found);
                 }
             }
             _ => {}
@@ -23,7 +23,7 @@ pub fn check(subject: &Subject<'_, '_>) {
 }
 
 /// `shared`: others can read the answers too.
-fn unread(subject: &Subject<'_, '_>, at: usize, swrm: &Swrm<'_>, shared: bool) {
+fn unread(subject: &Subject<'_>, at: usize, swrm: &Swrm<'_>, shared: bool, found: &mut Found) {
     let Some(prompt) = swrm.synthesis.as_ref().and_then(|synthesis| synthesis.prompt) else { return };
     let reads = |text: &Text, member: &Member<'_>| names_agent(&text.value, &swrm.members, &member.id.value);
     if swrm.members.iter().all(|member| reads(prompt, member)) {
@@ -36,14 +36,13 @@ fn unread(subject: &Subject<'_, '_>, at: usize, swrm: &Swrm<'_>, shared: bool) {
         let texts = nodes.chain(manifest.edges.iter().filter_map(|edge| edge.when));
         all.extend(texts.filter(|text| text.value.contains("agents")));
     }
-    let reader = subject.reader;
     for member in swrm.members.iter().filter(|member| !all.iter().any(|text| reads(text, member))) {
         let id = &member.id.value;
         let path = format!("{}.agents.{id}.output", subject.known.id(at));
         let message = format!("the answer of `{id}` has no effect: nothing reads `{path}`");
-        let d = Diagnostic::warning("no-effect", reader.at(member.id.span), message);
-        let d = d.label(reader.at(prompt.span), "the synthesis gets only this");
-        reader.report(d.help(format!("write `{{{{ {path} }}}}` in the prompt of the synthesis")));
+        let d = Diagnostic::warning("no-effect", subject.at(member.id.span), message);
+        let d = d.label(subject.at(prompt.span), "the synthesis gets only this");
+        found.push(d.help(format!("write `{{{{ {path} }}}}` in the prompt of the synthesis")));
     }
 }
 

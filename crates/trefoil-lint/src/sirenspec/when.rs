@@ -6,23 +6,21 @@ use std::ops::Range;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::{Comparison, Condition, Expression, Value};
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use trefoil_front::bound::BoundText;
 
 /// Looks at every condition that could be read.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for bound in subject.texts.all() {
         if let Some(cond) = bound.text.as_condition().filter(|cond| !cond.is_constant()) {
-            let mut found = Vec::new();
-            identity(&bound.text, &mut found);
-            containment(&bound.text, cond, cond.expression(), &mut found);
-            found.into_iter().for_each(|d| subject.reader.report(d));
+            identity(&bound.text, found);
+            containment(&bound.text, cond, cond.expression(), found);
         }
     }
 }
 
 /// `is` before a literal.
-fn identity(text: &BoundText, found: &mut Vec<Diagnostic>) {
+fn identity(text: &BoundText, found: &mut Found) {
     for word in identities(&text.source.value) {
         let not = text.source.value.get(word.clone()).is_some_and(|w| w.ends_with("not"));
         let meant = if not { "!=" } else { "==" };
@@ -34,7 +32,7 @@ fn identity(text: &BoundText, found: &mut Vec<Diagnostic>) {
 }
 
 /// `in` before a text.
-fn containment(text: &BoundText, cond: &Condition, expression: &Expression, found: &mut Vec<Diagnostic>) {
+fn containment(text: &BoundText, cond: &Condition, expression: &Expression, found: &mut Found) {
     match expression {
         Expression::And(all) | Expression::Or(all) => {
             all.iter().for_each(|part| containment(text, cond, part, found));

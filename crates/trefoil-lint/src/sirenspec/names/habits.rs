@@ -14,7 +14,7 @@ const MESSAGES: [&str; 4] = ["input", "prompt", "query", "question"];
 
 /// The path that was meant: an input without `inputs`, a node under `nodes`, a swarm agent without its node, a path of
 /// the other tree.
-pub fn meant(name: Name<'_, '_, '_>, root: Root, base: usize) -> Option<String> {
+pub fn meant(name: Name<'_, '_>, root: Root, base: usize) -> Option<String> {
     let words: Vec<&str> = name.reference().path.iter().map(|s| &*s.name).collect();
     if base == 1 {
         return other_tree(name, root, words.get(1..)?);
@@ -33,7 +33,7 @@ pub fn meant(name: Name<'_, '_, '_>, root: Root, base: usize) -> Option<String> 
 }
 
 /// A path of one tree that is in the other one. The result of a node is read by its id, not by the tree of written values.
-fn other_tree(name: Name<'_, '_, '_>, root: Root, words: &[&str]) -> Option<String> {
+fn other_tree(name: Name<'_, '_>, root: Root, words: &[&str]) -> Option<String> {
     let path = owned(words);
     let (other, word) = match root {
         Root::Working => (Root::Output, "output"),
@@ -47,7 +47,7 @@ fn other_tree(name: Name<'_, '_, '_>, root: Root, words: &[&str]) -> Option<Stri
 }
 
 /// Names of other systems for values that exist: `secrets.TOKEN`, `state.article`, the agent of a node.
-fn foreign(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+fn foreign(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let known = name.known();
     let variable =
         |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') && !name.is_empty();
@@ -91,7 +91,7 @@ fn foreign(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String>
 }
 
 /// An agent of the swarm whose synthesis reads.
-fn own_agent(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
+fn own_agent(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
     let me = name.here().node()?;
     let is_own = |word: &&str| name.here().swarm().iter().any(|(id, _)| **id == **word);
     let agent = words.iter().position(is_own).filter(|at| *at < 2)?;
@@ -99,7 +99,7 @@ fn own_agent(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
 }
 
 /// An agent of another node's swarm, without `agents` or under another word.
-fn agent_of_node(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+fn agent_of_node(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let node = name.known().nodes.get(name.known().node_of(first)?)?;
     let is_agent = |word: &&str| node.agents.iter().any(|(id, _)| **id == **word);
     let agent = rest.iter().take(2).position(is_agent).filter(|_| rest.first() != Some(&"agents"))?;
@@ -112,7 +112,7 @@ fn after(words: Option<&[&str]>) -> String {
 }
 
 /// A node under a word of another system.
-fn behind_word(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<String> {
+fn behind_word(name: Name<'_, '_>, first: &str, rest: &[&str]) -> Option<String> {
     let (node, more) = rest.split_first().filter(|_| BEFORE_NODES.contains(&first))?;
     name.known().node_of(node)?;
     match more.is_empty() {
@@ -122,7 +122,7 @@ fn behind_word(name: Name<'_, '_, '_>, first: &str, rest: &[&str]) -> Option<Str
 }
 
 /// The path to the result of a node, of an id and perhaps what follows it.
-fn of_node(name: Name<'_, '_, '_>, words: &[&str]) -> Option<String> {
+fn of_node(name: Name<'_, '_>, words: &[&str]) -> Option<String> {
     let (id, rest) = words.split_first()?;
     let node = name.known().nodes.get(name.known().node_of(id)?)?;
     if rest.is_empty() {

@@ -18,7 +18,7 @@ pub struct Instead {
 }
 
 /// The advice for a path that ends after so many segments, at a value without names.
-pub fn instead(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>], leading: usize) -> Option<Instead> {
+pub fn instead(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], leading: usize) -> Option<Instead> {
     let known = name.known();
     let (before, after) = path.split_at_checked(leading).filter(|(before, _)| !before.is_empty())?;
     let written: Vec<&str> = name.reference().path.iter().take(base + leading).map(|s| &*s.name).collect();
@@ -54,7 +54,7 @@ pub fn instead(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>
 }
 
 /// Whether the text of a node has to be JSON that fits a schema; none: it is no text that somebody answers.
-fn is_checked(name: Name<'_, '_, '_>, node: usize) -> Option<bool> {
+fn is_checked(name: Name<'_, '_>, node: usize) -> Option<bool> {
     match name.kind(node)? {
         NodeKind::Agent(node) => {
             let agent = node.agent.and_then(|id| name.subject.manifest.agent(&id.value))?;

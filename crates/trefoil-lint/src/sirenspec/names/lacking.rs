@@ -6,13 +6,14 @@ use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
 use super::name::Name;
+use crate::sirenspec::subject::Found;
 use trefoil_front::mend;
 use trefoil_front::sirenspec::manifest::{NodeKind, Over};
 use trefoil_front::sirenspec::names::known::words;
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 
 /// A path into a default of the input.
-pub fn in_default(name: Name<'_, '_, '_>, field: &str) {
+pub fn in_default(name: Name<'_, '_>, field: &str, found: &mut Found) {
     let hidden = name.here().own_inputs().iter().any(|(own, _)| **own == *field);
     if hidden || name.reference().default.is_some() {
         return;
@@ -22,11 +23,11 @@ pub fn in_default(name: Name<'_, '_, '_>, field: &str) {
     let Some((missing, keys)) = default.and_then(|default| lacks(default, path.get(2..)?)) else { return };
     let segment = missing + 2;
     let before = path.get(..segment).unwrap_or_default().join(".");
-    lacking(name, segment, &format!("`{before}` has no"), &keys);
+    lacking(name, segment, &format!("`{before}` has no"), &keys, found);
 }
 
 /// A member of the items of an input.
-pub fn in_items(name: Name<'_, '_, '_>) {
+pub fn in_items(name: Name<'_, '_>, found: &mut Found) {
     let path = words(&name.reference().path);
     let (Reading::Node(me), None, Some(rest)) = (name.here().who, &name.reference().default, path.get(1..)) else {
         return;
@@ -47,14 +48,14 @@ pub fn in_items(name: Name<'_, '_, '_>) {
     let items = default.and_then(Value::as_list).unwrap_or_default();
     let Some(all) = items.iter().map(|item| lacks(item, rest)).collect::<Option<Vec<_>>>() else { return };
     let Some((missing, keys)) = all.into_iter().next() else { return };
-    lacking(name, missing + 1, &format!("no item of `{}` has", over.dotted()), &keys);
+    lacking(name, missing + 1, &format!("no item of `{}` has", over.dotted()), &keys, found);
 }
 
-fn lacking(name: Name<'_, '_, '_>, segment: usize, what: &str, keys: &[&str]) {
+fn lacking(name: Name<'_, '_>, segment: usize, what: &str, keys: &[&str], found: &mut Found) {
     let word = name.reference().path.get(segment).map_or("", |s| &*s.name);
     let message = format!("{what} `{word}` by its default, so a run without that input fails");
     let d = Diagnostic::warning("unknown-property", name.at(), message);
-    name.report(match suggest::near(word, keys.iter().copied()) {
+    found.push(match suggest::near(word, keys.iter().copied()) {
         Some(near) => {
             let d = d.help(format!("did you mean `{}`?", near.name));
             mend::renamed(d, mend::segment(name.reference(), name.at(), segment), near, false)

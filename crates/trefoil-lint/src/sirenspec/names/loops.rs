@@ -4,19 +4,20 @@ use trefoil_syntax::Diagnostic;
 
 use super::name::Name;
 use super::{lacking, undefined};
+use crate::sirenspec::subject::Found;
 use trefoil_front::names::End;
 use trefoil_front::sirenspec::manifest::NodeKind;
 use trefoil_front::sirenspec::names::stand::Reading;
 
 /// A path that starts with `item`, `index` or `total`.
-pub fn check(name: Name<'_, '_, '_>) {
+pub fn check(name: Name<'_, '_>, found: &mut Found) {
     let variable = name.reference().path.first().map_or("", |s| &*s.name);
     let instance = name.here().instance();
     if instance.is_some_and(|instance| variable != "item" || instance.item.is_some()) {
         if let End::Nothing(stop) = &name.used.bound.end {
-            return undefined::undefined(name, stop.segment, Vec::new(), None);
+            return undefined::undefined(name, stop.segment, Vec::new(), None, found);
         }
-        return lacking::in_items(name);
+        return lacking::in_items(name, found);
     }
     if name.reference().default.is_some() || name.here().who == Reading::Nobody {
         return;
@@ -26,7 +27,7 @@ pub fn check(name: Name<'_, '_, '_>) {
         false => format!("`{variable}` is defined only inside a factory"),
     };
     let d = Diagnostic::error("loop-variable", name.at(), message);
-    name.report(match name.here().who {
+    found.push(match name.here().who {
         Reading::Node(node) if !matches!(name.kind(node), Some(NodeKind::Factory(_))) => d.help(format!(
             "node `{}` is not a factory; use `{{{{ {} | default('...') }}}}` where an agent works in both",
             name.known().id(node),

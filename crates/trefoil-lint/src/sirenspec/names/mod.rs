@@ -13,7 +13,7 @@ mod working;
 
 use std::sync::Arc;
 
-use super::subject::Subject;
+use super::subject::{Found, Subject};
 use name::Name;
 use trefoil_front::names::End;
 use trefoil_front::sirenspec::manifest::Root;
@@ -23,31 +23,33 @@ use trefoil_front::sirenspec::names::place::{Here, SPENT};
 use trefoil_front::sirenspec::names::stand::Reading;
 
 /// Looks at every reference of every text.
-pub fn check(subject: &Subject<'_, '_>) {
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
     for text in subject.texts.all() {
         for used in &text.text.uses {
-            one(Name { subject, text, used });
+            one(Name { subject, text, used }, found);
         }
     }
 }
 
-fn one(name: Name<'_, '_, '_>) {
+fn one(name: Name<'_, '_>, found: &mut Found) {
     let here = name.here();
     let path = words(&name.reference().path);
     let Some((head, rest)) = path.split_first() else { return };
     if !here.is_condition() {
-        undefined::default_is_text(name);
+        undefined::default_is_text(name, found);
     }
     match (&**head, here.is_condition()) {
-        ("inputs", false) => input(name),
-        ("env", false) => environment::check(name),
-        ("item" | "index" | "total", false) => loops::check(name),
-        ("_budget", _) => spent(name),
-        ("working", _) if rest.first().is_some_and(|w| **w == *"_budget") && !is_seeded(here, rest) => spent(name),
-        ("working", false) if working::check(name, rest) => {}
-        ("output", _) => tree(name, Root::Output, 1, rest),
-        ("working", _) | (_, true) => tree(name, Root::Working, 1, rest),
-        _ => tree(name, Root::Working, 0, &path),
+        ("inputs", false) => input(name, found),
+        ("env", false) => environment::check(name, found),
+        ("item" | "index" | "total", false) => loops::check(name, found),
+        ("_budget", _) => spent(name, found),
+        ("working", _) if rest.first().is_some_and(|w| **w == *"_budget") && !is_seeded(here, rest) => {
+            spent(name, found)
+        }
+        ("working", false) if working::check(name, rest, found) => {}
+        ("output", _) => tree(name, Root::Output, 1, rest, found),
+        ("working", _) | (_, true) => tree(name, Root::Working, 1, rest, found),
+        _ => tree(name, Root::Working, 0, &path, found),
     }
 }
 
@@ -56,42 +58,42 @@ fn is_seeded(here: &Here, path: &[Arc<str>]) -> bool {
 }
 
 /// A field of the input.
-fn input(name: Name<'_, '_, '_>) {
-    let Some(field) = name.reference().path.get(1) else { return undefined::no_field(name, "inputs") };
+fn input(name: Name<'_, '_>, found: &mut Found) {
+    let Some(field) = name.reference().path.get(1) else { return undefined::no_field(name, "inputs", found) };
     match &name.used.bound.end {
         End::Nothing(stop) => {
             let candidates = stop.before.names.iter().map(|name| &**name).collect();
-            undefined::undefined(name, stop.segment, candidates, None);
+            undefined::undefined(name, stop.segment, candidates, None, found);
         }
         End::Open(1) if name.here().is_slip(&field.name) => {
-            undefined::undefined(name, 1, name.known().inputs.names().collect(), None);
+            undefined::undefined(name, 1, name.known().inputs.names().collect(), None, found);
         }
-        _ => lacking::in_default(name, &field.name),
+        _ => lacking::in_default(name, &field.name, found),
     }
 }
 
 /// What was spent so far.
-fn spent(name: Name<'_, '_, '_>) {
+fn spent(name: Name<'_, '_>, found: &mut Found) {
     if let End::Nothing(stop) = &name.used.bound.end {
-        undefined::undefined(name, stop.segment, SPENT.to_vec(), None);
+        undefined::undefined(name, stop.segment, SPENT.to_vec(), None, found);
     }
 }
 
 /// A path under `working` or `output`, which so many segments name.
-fn tree(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) {
+fn tree(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], found: &mut Found) {
     if path.is_empty() {
         return;
     }
     match name.here().leads(root, path) {
         Leads::There(_) | Leads::Agents => {}
-        Leads::Own(node) => order::own(name, node),
-        Leads::Late { node, writes } => order::late(name, node, writes),
+        Leads::Own(node) => order::own(name, node, found),
+        Leads::Late { node, writes } => order::late(name, node, writes, found),
         Leads::Nowhere { .. } => match own_agents(name.here(), path) {
             Some(taken) => {
                 let agents = name.here().swarm().iter().map(|(id, _)| &**id).collect();
-                undefined::undefined(name, base + taken + 1, agents, None);
+                undefined::undefined(name, base + taken + 1, agents, None, found);
             }
-            None => undefined::path(name, root, base, path),
+            None => undefined::path(name, root, base, path, found),
         },
     }
 }

@@ -1,6 +1,6 @@
 //! What the rules about names look at.
 
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_syntax::Location;
 use trefoil_template::Reference;
 
 use crate::sirenspec::subject::Subject;
@@ -13,16 +13,16 @@ use trefoil_front::sirenspec::names::stand::Reading;
 
 /// A reference, and all that a rule may ask about it.
 #[derive(Clone, Copy)]
-pub struct Name<'a, 's, 'd> {
+pub struct Name<'a, 's> {
     /// The workflow.
-    pub subject: &'a Subject<'s, 'd>,
+    pub subject: &'a Subject<'s>,
     /// The text that it is in.
     pub text: &'a Bound,
     /// What was bound.
     pub used: &'a Use,
 }
 
-impl<'a, 's> Name<'a, 's, '_> {
+impl<'a, 's> Name<'a, 's> {
     /// Where its text is.
     pub fn here(&self) -> &'a Here {
         &self.text.here
@@ -42,10 +42,6 @@ impl<'a, 's> Name<'a, 's, '_> {
     /// As written.
     pub fn dotted(&self) -> String {
         self.used.reference.dotted()
-    }
-    /// Reports.
-    pub fn report(&self, d: Diagnostic) {
-        self.subject.reader.report(d);
     }
     /// The node that reads.
     pub fn reader(&self) -> Option<&'s trefoil_front::sirenspec::manifest::Node<'s>> {

@@ -3,10 +3,11 @@
 use trefoil_syntax::Diagnostic;
 
 use super::name::Name;
+use crate::sirenspec::subject::Found;
 use trefoil_front::sirenspec::names::stand::Reading;
 
 /// What a node leaves, or writes, that has not ended by then.
-pub fn late(name: Name<'_, '_, '_>, source: usize, writes: bool) {
+pub fn late(name: Name<'_, '_>, source: usize, writes: bool, found: &mut Found) {
     let id = |node: usize| name.known().id(node);
     let source = id(source);
     let (who, help) = match name.here().who {
@@ -26,16 +27,16 @@ pub fn late(name: Name<'_, '_, '_>, source: usize, writes: bool) {
     let path = name.dotted();
     let what = if writes { ", which writes it," } else { "" };
     let message = format!("{who} reads `{path}`, but `{source}`{what} does not end before it");
-    name.report(Diagnostic::error("unordered-read", name.at(), message).help(help));
+    found.push(Diagnostic::error("unordered-read", name.at(), message).help(help));
 }
 
 /// What a node leaves is not there while it runs.
-pub fn own(name: Name<'_, '_, '_>, node: usize) {
+pub fn own(name: Name<'_, '_>, node: usize, found: &mut Found) {
     let message = format!(
         "`{}` reads its own output, which has no value before it has run: `{}`",
         name.known().id(node),
         name.dotted()
     );
     let d = Diagnostic::error("unordered-read", name.at(), message);
-    name.report(d.help("a node can read only what ended before it"));
+    found.push(d.help("a node can read only what ended before it"));
 }

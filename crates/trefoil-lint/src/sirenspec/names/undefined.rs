@@ -7,6 +7,7 @@ use trefoil_syntax::{Diagnostic, Severity, suggest};
 use super::habits;
 use super::instead::{Instead, instead};
 use super::name::Name;
+use crate::sirenspec::subject::Found;
 use trefoil_front::mend;
 use trefoil_front::sirenspec::manifest::{Node, NodeKind, Root};
 use trefoil_front::sirenspec::names::texts;
@@ -15,17 +16,17 @@ use trefoil_front::sirenspec::names::texts;
 const ROOTS: [&str; 5] = ["inputs", "env", "item", "index", "total"];
 
 /// A path of a tree that leads nowhere.
-pub fn path(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) {
+pub fn path(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], found: &mut Found) {
     let known = name.known();
     let leads = |n: &usize| known.leads(root, path.get(..*n).unwrap_or(&[]));
     let leading = (1..=path.len()).rev().find(leads).unwrap_or(0);
     if let Some(meant) = habits::meant(name, root, base) {
-        return said(name, base + leading, &meant);
+        return said(name, base + leading, &meant, found);
     }
     if name.reference().path.first().is_some_and(|s| *s.name == *"memory") && known.node_at(path).is_none() {
         let message = format!("`{}` is not defined: nothing is kept between runs", name.dotted());
         let help = "pass it as a field of `input`".to_owned();
-        return name.report(finding(name, "unresolved-name", message, Some(help)));
+        return found.push(finding(name, "unresolved-name", message, Some(help)));
     }
     let mut candidates = known.candidates(root, path.get(..leading).unwrap_or(&[]));
     if base == 1 && leading == 0 && !name.here().is_condition() {
@@ -39,11 +40,11 @@ pub fn path(name: Name<'_, '_, '_>, root: Root, base: usize, path: &[Arc<str>]) 
         candidates.extend(roots.map(|root| Arc::from(root.word())));
     }
     let advice = if candidates.is_empty() { instead(name, root, base, path, leading) } else { None };
-    undefined(name, base + leading, candidates.iter().map(|c| &**c).collect(), advice);
+    undefined(name, base + leading, candidates.iter().map(|c| &**c).collect(), advice, found);
 }
 
 /// A name that is not defined where it is read, and where it is.
-fn said(name: Name<'_, '_, '_>, segment: usize, meant: &str) {
+fn said(name: Name<'_, '_>, segment: usize, meant: &str, found: &mut Found) {
     let (before, word) = parted(name, segment);
     let (rule, why) = match before.as_slice() {
         [] => ("unresolved-name", format!("no node, written path or state is named `{word}`")),
@@ -52,11 +53,17 @@ fn said(name: Name<'_, '_, '_>, segment: usize, meant: &str) {
     let message = format!("`{}` is not defined: {why}", name.dotted());
     let d = finding(name, rule, message, Some(format!("did you mean `{meant}`?")));
     let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
-    name.report(mend::rewritten(d, whole, meant, false));
+    found.push(mend::rewritten(d, whole, meant, false));
 }
 
 /// A name that is not defined, at this segment; with the available names, and advice about the value before it.
-pub fn undefined(name: Name<'_, '_, '_>, segment: usize, candidates: Vec<&str>, advice: Option<Instead>) {
+pub fn undefined(
+    name: Name<'_, '_>,
+    segment: usize,
+    candidates: Vec<&str>,
+    advice: Option<Instead>,
+    found: &mut Found,
+) {
     let (before, word) = parted(name, segment);
     let message = match before.is_empty() {
         true => format!("`{}` is not defined: no node, written path or state is named `{word}`", name.dotted()),
@@ -85,7 +92,7 @@ pub fn undefined(name: Name<'_, '_, '_>, segment: usize, candidates: Vec<&str>, 
     };
     let d = finding(name, rule, message, help);
     let (reference, at) = (name.reference(), name.at());
-    name.report(match (result, near, advice.and_then(|advice| advice.path)) {
+    found.push(match (result, near, advice.and_then(|advice| advice.path)) {
         (Some(path), ..) => mend::rewritten(d, mend::segments(reference, at, 0, segment), &path, false),
         (None, Some(near), _) => {
             mend::renamed(d, mend::segment(reference, at, segment), near, reference.default.is_none())
@@ -103,30 +110,30 @@ fn available(candidates: &[&str]) -> Option<String> {
 }
 
 /// A namespace without the name of a field after it.
-pub fn no_field(name: Name<'_, '_, '_>, root: &'static str) {
+pub fn no_field(name: Name<'_, '_>, root: &'static str, found: &mut Found) {
     let example = if root == "env" { "env.NAME" } else { "inputs.message" };
     let help = format!("for example `{{{{ {example} }}}}`");
     let d = finding(name, "unresolved-name", format!("`{root}` needs a field name after it"), Some(help));
     let whole = mend::segments(name.reference(), name.at(), 0, 0).filter(|_| root == "inputs");
-    name.report(mend::rewritten(d, whole, example, false));
+    found.push(mend::rewritten(d, whole, example, false));
 }
 
 /// A default in which somebody wrote a placeholder.
-pub fn default_is_text(name: Name<'_, '_, '_>) {
+pub fn default_is_text(name: Name<'_, '_>, found: &mut Found) {
     let Some(default) = name.reference().default.as_deref().filter(|text| text.contains("{{")) else { return };
     let message = format!("the default is literal text, so `{default}` in it is not read");
     let d = Diagnostic::warning("not-a-placeholder", name.at(), message);
-    name.report(d.help("write both placeholders side by side: a default cannot be another value"));
+    found.push(d.help("write both placeholders side by side: a default cannot be another value"));
 }
 
 /// The words before a segment, and that segment's.
-fn parted<'a>(name: Name<'a, '_, '_>, segment: usize) -> (Vec<&'a str>, &'a str) {
+fn parted<'a>(name: Name<'a, '_>, segment: usize) -> (Vec<&'a str>, &'a str) {
     let path = &name.reference().path;
     (path.iter().take(segment).map(|s| &*s.name).collect(), path.get(segment).map_or("", |s| &*s.name))
 }
 
 /// The path to what a node left that a name nearly names; none where a written or seeded value has that name too.
-fn result(name: Name<'_, '_, '_>, before: &[&str], id: &str) -> Option<String> {
+fn result(name: Name<'_, '_>, before: &[&str], id: &str) -> Option<String> {
     let known = name.known();
     let node = known.nodes.get(known.node_of(id)?)?;
     let root = match before {
@@ -141,7 +148,7 @@ fn result(name: Name<'_, '_, '_>, before: &[&str], id: &str) -> Option<String> {
 }
 
 /// The reading node, where the text is an agent's and another node that uses it has the name: a factory's inputs.
-fn only_here<'a>(name: Name<'a, '_, '_>) -> Option<&'a str> {
+fn only_here<'a>(name: Name<'a, '_>) -> Option<&'a str> {
     let [root, field, ..] = name.reference().path.as_slice() else { return None };
     let (me, manifest) = (name.reader()?, name.subject.manifest);
     let gives = |node: &Node<'_>| match &node.kind {
@@ -155,7 +162,7 @@ fn only_here<'a>(name: Name<'a, '_, '_>) -> Option<&'a str> {
 }
 
 /// An error, or a warning where a default catches it.
-fn finding(name: Name<'_, '_, '_>, rule: &'static str, message: String, help: Option<String>) -> Diagnostic {
+fn finding(name: Name<'_, '_>, rule: &'static str, message: String, help: Option<String>) -> Diagnostic {
     let (within, always) = match only_here(name) {
         Some(node) => (format!("in `{node}`, "), "there it is always"),
         None => (String::new(), "it is always"),

@@ -6,6 +6,7 @@ use trefoil_ir::types as ir;
 use trefoil_syntax::Diagnostic;
 
 use super::name::Name;
+use crate::sirenspec::subject::Found;
 use trefoil_front::mend;
 use trefoil_front::sirenspec::manifest::Root;
 use trefoil_front::sirenspec::names::known::NodeName;
@@ -13,7 +14,7 @@ use trefoil_front::sirenspec::names::stand::Stand;
 use trefoil_front::sirenspec::names::types;
 
 /// A path after `working`. Answers whether the finding is complete: what follows the mistake is not another one.
-pub fn check(name: Name<'_, '_, '_>, path: &[Arc<str>]) -> bool {
+pub fn check(name: Name<'_, '_>, path: &[Arc<str>], found: &mut Found) -> bool {
     let known = name.known();
     let Some((node, taken)) = known.node_at(path).and_then(|(at, taken)| Some((known.nodes.get(at)?, taken))) else {
         return false;
@@ -29,7 +30,7 @@ pub fn check(name: Name<'_, '_, '_>, path: &[Arc<str>]) -> bool {
         "use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths that you write or seed yourself"
     ));
     let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
-    name.report(mend::rewritten(d, whole, &fixed, sure));
+    found.push(mend::rewritten(d, whole, &fixed, sure));
     !known.leads(Root::Working, path)
 }
 
