@@ -12,7 +12,9 @@ mod overwrite;
 mod pick;
 mod progress;
 mod run;
+mod runs;
 mod shapes;
+mod store;
 mod trace;
 
 use std::process::ExitCode;

@@ -92,6 +92,15 @@ impl Registry {
         }
     }
 
+    /// A registry for whoever wants to know which model a run asks, and asks nobody: every provider counts as set up.
+    pub fn to_read() -> Self {
+        Self::new(VENDORS.iter().flat_map(|vendor| {
+            let base = vendor.base_url.unwrap_or("https://localhost");
+            [(vendor.key_variable, "unused"), (vendor.base_url_variable, base)]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        }))
+    }
+
     /// A registry that sees the variables of this process as they are now.
     pub fn from_env() -> Self {
         Self::new(std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))))

@@ -94,11 +94,24 @@ impl Owner {
     ///
     /// [`StoreError::Held`] if a process works on it, this one included; [`StoreError::NoRun`].
     pub async fn resume(self: &Arc<Self>, run: &str) -> Result<Hold> {
+        self.take_over(run, None).await
+    }
+
+    /// The same, from a process that is known to have ended: its lease need not run out first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::resume`].
+    pub async fn succeed(self: &Arc<Self>, run: &str, gone: String) -> Result<Hold> {
+        self.take_over(run, Some(gone)).await
+    }
+
+    async fn take_over(self: &Arc<Self>, run: &str, gone: Option<String>) -> Result<Hold> {
         if self.held().contains_key(run) {
             let until = self.clock.wall_ms().saturating_add(self.lease_ms);
             return Err(StoreError::Held { run: run.to_owned(), owner: self.name.clone(), until });
         }
-        match self.store.claim(run, self.claim()).await {
+        match self.store.claim(run, Claim { gone, ..self.claim() }).await {
             Ok(lease) => {
                 self.held().insert(run.to_owned(), Held::Leased(lease));
                 self.keep_renewing();

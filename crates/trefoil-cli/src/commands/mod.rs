@@ -9,8 +9,10 @@ mod ir;
 mod lsp;
 mod plan;
 mod render;
+mod resume;
 mod rules;
-mod run;
+pub mod run;
+mod runs;
 mod schema;
 mod trace;
 mod trust;
@@ -25,6 +27,8 @@ use crate::{exit, output};
 #[derive(clap::Subcommand)]
 pub enum Command {
     Run(run::Run),
+    Resume(resume::Resume),
+    Runs(runs::Runs),
     Check(check::Check),
     Explain(explain::Explain),
     Rules(rules::Rules),
@@ -44,6 +48,8 @@ pub enum Command {
 pub fn dispatch(command: Command) -> u8 {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Resume(args) => resume::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rules(args) => rules::run(&args),

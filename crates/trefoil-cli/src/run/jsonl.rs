@@ -10,6 +10,8 @@ use trefoil_syntax::Files;
 /// Writes events.
 pub struct Jsonl {
     files: Files,
+    /// Only events with a higher number.
+    after: Option<u64>,
     /// Why an event could not be written, the first time.
     failure: Mutex<Option<std::io::Error>>,
 }
@@ -17,7 +19,11 @@ pub struct Jsonl {
 impl Jsonl {
     /// For a program from these files.
     pub fn new(files: Files) -> Self {
-        Self { files, failure: Mutex::new(None) }
+        Self { files, after: None, failure: Mutex::new(None) }
+    }
+    /// Only events with a higher number than this.
+    pub fn after(self, after: Option<u64>) -> Self {
+        Self { after, ..self }
     }
     /// Whether all could be written.
     pub fn written(&self) -> std::io::Result<()> {
@@ -30,6 +36,9 @@ impl EventSink for Jsonl {
         true
     }
     fn event(&self, event: &Event) {
+        if self.after.is_some_and(|after| event.seq <= after) {
+            return;
+        }
         let json = event_json(event, &self.files);
         let mut out = std::io::stdout().lock();
         // A reader that went away is no reason to stop a run that somebody pays for, nor is a full disk.

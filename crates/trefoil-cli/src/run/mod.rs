@@ -15,14 +15,17 @@ mod recording;
 pub mod report;
 pub mod result;
 mod row;
+mod session;
 mod shown;
 mod stop;
 mod tree;
+pub mod waiting;
 mod words;
 
 pub use jsonl::Jsonl;
 pub use person::Terminal;
 pub use recording::Recording;
+pub use session::{End, HostArgs, Session, ShowArgs, Unknown};
 pub use shown::Shown;
 pub use stop::SignalStop;
-pub use words::{cut, preview, time};
+pub use words::{cut, preview, safe, time};

@@ -4,6 +4,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::words::safe;
 use crate::output;
+use crate::store::StoreArgs;
 
 /// A command, and what it is for.
 type Next = (String, &'static str);
@@ -31,6 +32,15 @@ pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
     let mut all = prompts(trace);
     all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this error means and how to fix it")));
     say(&all);
+}
+
+/// After a run that has stopped and is kept. `open`: it has not ended.
+pub fn after_stop(run: &str, store: &StoreArgs, open: bool) {
+    let store = store.option();
+    match open {
+        true => output::say(&format!("to continue: trefoil resume {run}{store}")),
+        false => output::say(&format!("kept as: trefoil runs show {run}{store}")),
+    }
 }
 
 /// How to see the prompts.

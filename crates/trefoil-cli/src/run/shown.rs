@@ -107,7 +107,7 @@ impl Shown {
             Mode::Nothing => {}
             Mode::Lines => {
                 view.say_held(None);
-                if !view.progress.expected.is_empty() {
+                if !view.progress.expected.is_empty() && outcome.waiting.is_empty() {
                     output::say(&look.letters(&format!("did not run: {}", view.progress.expected.join(", "))));
                 }
                 output::say(&look.letters(&ending(&view.progress, outcome)));

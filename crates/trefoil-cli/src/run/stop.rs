@@ -27,7 +27,7 @@ pub struct SignalStop {
 }
 
 impl SignalStop {
-    /// Starts to listen. The first signal cancels the run.
+    /// Starts to listen. The first signal interrupts the run: one that is kept can be resumed.
     pub fn listen(cancel: Cancel, recording: Option<Arc<Recording>>) -> std::io::Result<Self> {
         let stop = Self { saving: Arc::default(), recording };
         let (saving, recording) = (stop.saving.clone(), stop.recording.clone());
@@ -54,7 +54,7 @@ impl SignalStop {
 
 async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, recording: Option<Arc<Recording>>) {
     signals.next().await;
-    cancel.cancel();
+    cancel.interrupt();
     let patience = async {
         tokio::time::sleep(GRACE).await;
         if saving.load(Ordering::Relaxed) {

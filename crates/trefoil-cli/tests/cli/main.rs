@@ -14,6 +14,7 @@ mod cancel;
 mod check;
 mod corpus;
 mod discovery;
+mod durable;
 mod examples;
 mod fix;
 mod init;

@@ -69,7 +69,8 @@ impl Drop for Folder {
 /// No key, no colour, no terminal: only what a program needs to start.
 pub fn bare(command: &mut Command) {
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    // Nor what the user of this machine has set up or trusts.
+    // Nor what the user of this machine has set up or trusts, nor where that user keeps runs.
+    command.env("TREFOIL_EPHEMERAL", "1");
     command.env("TREFOIL_CONFIG_DIR", std::env::temp_dir().join("trefoil-tests-without-config"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }

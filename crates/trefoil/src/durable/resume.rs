@@ -1,7 +1,7 @@
 //! Going on with a run that is in a store.
 
 use trefoil_machine::{EntryKind, Started};
-use trefoil_store::{Owner, StoreError};
+use trefoil_store::{Store, StoreError};
 
 use super::unpack;
 use crate::engine::Engine;
@@ -21,13 +21,12 @@ pub struct Stored {
 
 impl Stored {
     /// Reads how a run began, and loads its flow.
-    pub async fn read(owner: &Owner, run: &str) -> Result<Self> {
-        let store = owner.store();
+    pub async fn read(store: &dyn Store, run: &str) -> Result<Self> {
         let first = store.entries(run, 0).await?.into_iter().next();
         let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
-        let (flow, note) = unpack(&**store, run, &started.program).await?;
+        let (flow, note) = unpack(store, run, &started.program).await?;
         Ok(Self { flow, started: *started, note })
     }
 }
@@ -50,7 +49,7 @@ impl Engine {
                 "give it one with `Engine::store`",
             )));
         };
-        let stored = Stored::read(&owner, run).await?;
+        let stored = Stored::read(&**owner.store(), run).await?;
         self.resume_stored(stored).await
     }
 
@@ -58,11 +57,7 @@ impl Engine {
     #[doc(hidden)]
     pub async fn resume_stored(&self, stored: Stored) -> Result<Run> {
         let Stored { flow, started, .. } = stored;
-        let engine = self.as_begun(&started);
-        let ready = engine.ready(&flow)?;
-        let Some(owner) = self.owner() else { return Err(Error::NoRuntime) };
-        let hold = owner.resume(&started.run).await?;
-        ready.resume(started.run, hold)
+        self.as_begun(&started).ready(&flow)?.resume(&started.run).await
     }
 
     /// With the models and the seed that a run began with, unless this engine has models of its own.

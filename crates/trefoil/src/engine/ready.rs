@@ -187,9 +187,12 @@ impl Ready {
 
     /// Goes on with a run from its journal.
     #[cfg(feature = "store")]
-    pub(crate) fn resume(mut self, run: String, hold: trefoil_store::Hold) -> Result<Run> {
-        self.run = run.clone();
-        self.ports.journal = Arc::new(self.kept_by(hold)?);
+    #[doc(hidden)]
+    pub async fn resume(mut self, run: &str) -> Result<Run> {
+        let run = run.to_owned();
+        self.run.clone_from(&run);
+        let (owner, _) = self.kept.clone().ok_or(Error::NoRuntime)?;
+        self.ports.journal = Arc::new(self.kept_by(crate::durable::hold(&owner, &run).await?)?);
         let options = self.options();
         self.spawn(
             options,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_runtime::Random as _;
-use trefoil_runtime::ports::{SystemClock, SystemRandom};
+use trefoil_runtime::ports::SystemClock;
 use trefoil_store::{Owner, Store};
 
 use super::Engine;
@@ -37,9 +36,7 @@ impl Engine {
     /// ```
     #[must_use]
     pub fn store(self, store: impl Store + 'static) -> Self {
-        // A name that no other process has: numbers of processes come again.
-        let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
-        self.owned(Owner::new(Arc::new(store), name, Arc::new(SystemClock::new())))
+        self.owned(Owner::new(Arc::new(store), crate::durable::process(), Arc::new(SystemClock::new())))
     }
     /// Keeps runs in a store as a process that holds leases there.
     #[doc(hidden)]

@@ -1,0 +1,86 @@
+//! `trefoil resume RUN`: continues a run that was interrupted, or that waits for somebody.
+
+use clap::Args;
+use trefoil::internals::Stored;
+use trefoil::internals::engine::Engine;
+use trefoil::internals::settings;
+use trefoil::store::Store as _;
+
+use super::run::{did_not_start, label};
+use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
+use crate::store::StoreArgs;
+use crate::{exit, output};
+
+/// Continue a run that was interrupted or waits for an answer; nothing that was completed is done again
+#[derive(Args)]
+pub struct Resume {
+    /// The run's id, or its first characters
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    run: Option<String>,
+    /// Continue every run that was interrupted or has been answered
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    host: HostArgs,
+    /// What to do about commands and tool calls that were running when the process ended, of which it is not known whether they
+    /// were done: `ask` leaves the run waiting
+    #[arg(long, value_name = "WHAT", default_value = "ask")]
+    unknown: Unknown,
+    #[command(flatten)]
+    show: ShowArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    no_config: bool,
+}
+
+/// Exit codes as those of `run`. With `--all`, the largest of all runs.
+pub fn run(args: &Resume) -> u8 {
+    let ids = match &args.run {
+        Some(run) => vec![run.clone()],
+        None => match all(args) {
+            Ok(ids) => ids,
+            Err(code) => return code,
+        },
+    };
+    let all = ids.iter().map(|run| one(args, run).unwrap_or_else(|code| code));
+    all.max().unwrap_or(exit::OK)
+}
+
+fn all(args: &Resume) -> Result<Vec<String>, u8> {
+    let store = args.store.open()?;
+    let ids = crate::store::wait(async {
+        let mut ids = store.claimable(crate::store::now(), 1_000).await?;
+        ids.reverse();
+        Ok(ids)
+    })?;
+    if ids.is_empty() && !args.show.quiet {
+        output::note("no run can continue now");
+    }
+    Ok(ids)
+}
+
+fn one(args: &Resume, run: &str) -> Result<u8, u8> {
+    let store = args.store.open()?;
+    let (run, stored) = crate::store::wait(async {
+        let run = crate::store::full_id(&store, run).await?;
+        Ok((run.clone(), Stored::read(&store, &run).await))
+    })?;
+    let stored = stored.map_err(|error| did_not_start(&error))?;
+    let settings = settings::find(std::path::Path::new("."), args.no_config).settings;
+    if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
+        output::note(note);
+    }
+    let flow = stored.flow.clone();
+    let session = Session::new(&args.show, flow.loaded());
+    let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
+    let engine = engine.store(store).recovery(args.unknown.recovery()).as_begun(&stored.started);
+    let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
+    label(stored.started.answers == "embedded" || args.host.models.embedded(), &ready);
+    session.begin(&ready, None, Some(&run));
+    let script = ready.script().cloned();
+    let answers_from = ready.answers_from().clone();
+    let ended = session.run(&engine, &answers_from, async || ready.resume(&run).await)?;
+    Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store) }))
+}

@@ -1,0 +1,39 @@
+//! `trefoil runs`: what is in the store, and what to do with it.
+
+use clap::{Args, Subcommand};
+
+use crate::runs::{answer, cancel, delete, events, export, list, show};
+
+/// List, show, answer, cancel, delete and export runs
+#[derive(Args)]
+pub struct Runs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    List(list::List),
+    Show(show::Show),
+    Events(events::Events),
+    Answer(answer::Answer),
+    Cancel(cancel::Cancel),
+    Delete(delete::Delete),
+    Export(export::Export),
+}
+
+/// Exit code 0: done; 2: no such run, or the store failed.
+pub fn run(args: &Runs) -> u8 {
+    let done = match &args.what {
+        What::List(args) => list::run(args),
+        What::Show(args) => show::run(args),
+        What::Events(args) => events::run(args),
+        What::Answer(args) => answer::run(args),
+        What::Cancel(args) => cancel::run(args),
+        What::Delete(args) => delete::run(args),
+        What::Export(args) => export::run(args),
+    };
+    match done {
+        Ok(code) | Err(code) => code,
+    }
+}

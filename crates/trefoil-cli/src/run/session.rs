@@ -1,0 +1,289 @@
+//! A run in the terminal, from its start or from where it was left, to its end.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use trefoil::internals::Loaded;
+use trefoil::internals::engine::{Engine, Ready};
+use trefoil::internals::settings::Settings;
+use trefoil::internals::trace::{About, Tracer};
+use trefoil::ports::Shell;
+use trefoil::{AnswersFrom, Error, Run};
+use trefoil_models::{Limits, Scripted};
+use trefoil_runtime::{OnUnknown, Recovery, RunOutcome};
+
+use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
+use crate::commands::run::{cannot_start, did_not_start};
+use crate::model::ModelArgs;
+use crate::store::StoreArgs;
+use crate::{exit, output};
+
+/// What to show of a run.
+#[derive(Args)]
+pub struct ShowArgs {
+    /// Write a trace to a JSON file: every step with its prompts, answers, usage and timing
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output)
+    #[arg(long, value_name = "FORMAT")]
+    pub events: Option<Events>,
+    /// Output format of the result
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
+    /// Print only errors and the result (the embedded-model notice is always shown)
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Events {
+    /// One JSON object a line.
+    Jsonl,
+}
+
+/// How a result is written.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What a run may use here.
+#[derive(Args)]
+pub struct HostArgs {
+    #[command(flatten)]
+    pub models: ModelArgs,
+    /// Time limit of each model call, in seconds (a manifest's own limit may be shorter)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: Option<u64>,
+    /// Answer for a human step; STEP is its name, or its key if the name is not unique (`outer/inner`)
+    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
+    pub answers: Vec<(String, String)>,
+    /// Allow steps to run shell commands on this machine
+    #[arg(long)]
+    pub allow_command: bool,
+}
+
+fn answer(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
+        _ => Err("write STEP=VALUE".to_owned()),
+    }
+}
+
+impl HostArgs {
+    /// An engine that may use all of it.
+    pub fn apply(&self, engine: Engine, settings: &Settings, session: &Session<'_>) -> Engine {
+        let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
+        let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
+        for (step, value) in &self.answers {
+            engine = engine.answer(step.clone(), value.clone());
+        }
+        if self.allow_command || settings.commands {
+            trefoil::internals::shell::adopt();
+            engine = engine.commands(Shell::default());
+        }
+        if output::interactive() {
+            engine = engine.humans(Terminal::new(session.shown.clone()));
+        }
+        engine
+    }
+}
+
+/// What becomes of tools and commands of which nobody knows whether they were done.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Unknown {
+    /// The run waits until somebody decides.
+    Ask,
+    /// Do it again.
+    Retry,
+    /// It failed.
+    Fail,
+}
+
+impl Unknown {
+    /// As the engine takes it.
+    pub fn recovery(self) -> Recovery {
+        let policy = match self {
+            Self::Ask => OnUnknown::Ask,
+            Self::Retry => OnUnknown::Retry,
+            Self::Fail => OnUnknown::Fail,
+        };
+        Recovery { tools: policy, commands: policy }
+    }
+}
+
+/// Who watches a run here.
+pub struct Session<'s> {
+    show: &'s ShowArgs,
+    loaded: &'s Loaded,
+    shown: Arc<Shown>,
+    tracer: Arc<Tracer>,
+    lines: Option<Arc<Jsonl>>,
+}
+
+impl<'s> Session<'s> {
+    /// Of a flow.
+    pub fn new(show: &'s ShowArgs, loaded: &'s Loaded) -> Self {
+        // Events on a terminal and a picture that is drawn again and again would be in each other's way.
+        let events_shown = show.events.is_some() && std::io::stdout().is_terminal();
+        let shown = Arc::new(Shown::new(show.quiet || events_shown));
+        let lines = show.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
+        Self { show, loaded, shown, tracer: Arc::new(Tracer::default()), lines }
+    }
+
+    /// An engine whose runs are watched here.
+    pub fn watch(&self, engine: Engine) -> Engine {
+        let mut engine = engine.events(self.shown.clone());
+        if self.show.trace.is_some() {
+            engine = engine.events(self.tracer.clone());
+        }
+        if let Some(lines) = &self.lines {
+            engine = engine.events(lines.clone());
+        }
+        engine
+    }
+
+    /// Right before the start: what will answer, and the id of a run that is kept.
+    pub fn begin(&self, ready: &Ready, seed: Option<u64>, run: Option<&str>) {
+        if let Some(script) = ready.script()
+            && !self.show.quiet
+        {
+            script.unknown_names(&self.loaded.program).iter().for_each(|line| output::warning(line));
+        }
+        if let Some(run) = run.filter(|_| !self.show.quiet) {
+            output::say(&format!("run {run}"));
+        }
+        self.shown.begin(self.loaded, &ready.answers_from().to_string(), seed);
+    }
+
+    /// Runs it, and gives back what this process held.
+    pub fn run(
+        self,
+        engine: &Engine,
+        answers_from: &AnswersFrom,
+        start: impl AsyncFnOnce() -> Result<Run, Error>,
+    ) -> Result<Ended<'s>, u8> {
+        let record = |path| Recording::new(path, About::new(self.loaded, answers_from), self.tracer.clone());
+        let recording = self.show.trace.clone().map(record).transpose()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| cannot_start(&error))?;
+        let started = runtime.block_on(start()).map_err(|error| did_not_start(&error))?;
+        let stop =
+            SignalStop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
+        let outcome = runtime.block_on(started.outcome());
+        let released = runtime.block_on(engine.release());
+        runtime.shutdown_background();
+        // First of all: what is shown may have to wait for a reader.
+        let saved = stop.save();
+        self.shown.end(&outcome);
+        let placeholders = *answers_from == AnswersFrom::Embedded;
+        let mut code = exit::OK;
+        if let Err(error) = released {
+            output::refuse(&error.to_string(), None);
+            code = exit::FAILED;
+        }
+        if let Err(message) = saved {
+            output::refuse(&message, None);
+            code = exit::FAILED;
+        }
+        Ok(Ended { session: self, placeholders, outcome, code })
+    }
+}
+
+/// A run that is over here.
+pub struct Ended<'s> {
+    session: Session<'s>,
+    placeholders: bool,
+    outcome: RunOutcome,
+    /// Of what went wrong beside the run.
+    code: u8,
+}
+
+/// What the end of a run is told with.
+pub struct End<'e> {
+    /// What was run, as it was named.
+    pub target: Option<&'e str>,
+    /// The answers of the command line.
+    pub answers: &'e [(String, String)],
+    /// The script that answered.
+    pub script: Option<Arc<Scripted>>,
+    /// Where it is kept.
+    pub resumable: Option<&'e StoreArgs>,
+}
+
+impl Ended<'_> {
+    /// Prints the result, or why there is none, and what to do next. The exit code.
+    pub fn finish(self, end: &End<'_>) -> u8 {
+        let Self { session, placeholders, outcome, code } = self;
+        let Session { show, loaded, shown, lines, .. } = session;
+        if let Some(script) = end.script.as_ref().filter(|_| !show.quiet && outcome.result.is_ok()) {
+            script.unused().iter().for_each(|line| output::warning(line));
+        }
+        let mut code = code.max(told(show, loaded, &shown, placeholders, &outcome, end));
+        if let Some(lines) = lines {
+            code = code.max(output::written(lines.written()));
+        }
+        code
+    }
+}
+
+fn told(
+    show: &ShowArgs,
+    loaded: &Loaded,
+    shown: &Shown,
+    placeholders: bool,
+    outcome: &RunOutcome,
+    end: &End<'_>,
+) -> u8 {
+    // Where a person reads both, the result is set off, and there is a word about what to do next.
+    let person = !show.quiet && show.events.is_none() && shown.live() && std::io::stdout().is_terminal();
+    let trace = show.trace.as_ref().map(|path| path.display().to_string());
+    let error = match &outcome.result {
+        Ok(_) if show.events.is_some() => return exit::OK,
+        Ok(value) => {
+            if person {
+                output::say("");
+            }
+            let code = output::answer(&match show.output {
+                Output::Json => value.to_json().to_string(),
+                Output::Text => result::text(value, std::io::stdout().is_terminal()),
+            });
+            if let Some(target) = end.target
+                && (person || (placeholders && code == exit::OK && !show.quiet))
+            {
+                next::after_success(target, trace.as_deref(), placeholders);
+            }
+            return code;
+        }
+        Err(error) => error,
+    };
+    if !outcome.waiting.is_empty() {
+        waiting::say(&outcome.run, &outcome.waiting, end.resumable);
+        return exit::WAITING;
+    }
+    let cancelled = ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str());
+    match error.code.as_str() {
+        "CANCELLED" => output::note("cancelled"),
+        "INTERRUPTED" => output::note("interrupted"),
+        _ => output::say(report::failure(loaded, error, end.answers).trim_end()),
+    }
+    if !show.quiet {
+        let key = error.key.as_ref().filter(|_| !cancelled);
+        let answer = key.and_then(|key| shown.answer(&key.0));
+        report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
+    }
+    if let Some(store) = end.resumable.filter(|_| error.code != "CANCELLED") {
+        next::after_stop(&outcome.run, store, error.code == "INTERRUPTED");
+    }
+    // Whoever stopped a run knows how to run it again.
+    if !show.quiet && (!cancelled || trace.is_some()) {
+        next::after_failure(trace.as_deref(), (!cancelled).then_some(error.code.as_str()));
+    }
+    if cancelled { exit::CANCELLED } else { exit::FAILED }
+}

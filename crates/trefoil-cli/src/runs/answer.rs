@@ -1,0 +1,81 @@
+//! `trefoil runs answer RUN STEP VALUE`
+
+use std::sync::Arc;
+
+use clap::Args;
+use trefoil::store::{Letter, LetterKind, Store as _};
+use trefoil_machine::event::Waiting;
+
+use super::past;
+use crate::run::waiting::line;
+use crate::store::{StoreArgs, full_id, now, wait};
+use crate::{exit, output};
+
+/// Answer a question that a run waits for, or decide about a step of which it is not known whether it was done
+#[derive(Args)]
+pub struct Answer {
+    /// The run's id, or its first characters
+    run: String,
+    /// The step's name, or its key if the name is not unique
+    step: String,
+    /// The answer; `retry` or `fail` for a step of which it is not known whether it was done
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub fn run(args: &Answer) -> Result<u8, u8> {
+    let store = Arc::new(args.store.open()?);
+    let run = wait(full_id(&store, &args.run))?;
+    let all = past::waiting(&store, &run)?;
+    let one = find(&all, &args.step)?;
+    let accepts: Vec<&str> = match &one.prompt {
+        Some(_) => one.accepts.iter().map(String::as_str).collect(),
+        None => vec!["retry", "fail"],
+    };
+    let value = args.value.trim();
+    if !accepts.is_empty() && !accepts.iter().any(|word| word.eq_ignore_ascii_case(value)) {
+        let words = accepts.join("`, `");
+        output::refuse(
+            &format!("`{}` does not take `{value}`", one.step),
+            Some(&format!("answer with one of `{words}`")),
+        );
+        return Err(exit::NOT_STARTED);
+    }
+    let value = accepts.iter().find(|word| word.eq_ignore_ascii_case(value)).map_or(args.value.as_str(), |word| word);
+    let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
+    let letter = Letter { kind, key: one.key.to_string(), value: value.into(), at: now() };
+    wait(store.post(&run, letter))?;
+    let record = wait(store.record(&run))?;
+    match record.owner {
+        Some(_) => output::note(&format!("answered; the process that runs {run} continues with it")),
+        None => output::note(&format!("answered; to continue: trefoil resume {run}{}", args.store.option())),
+    }
+    Ok(exit::OK)
+}
+
+fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {
+    let by_key = all.iter().find(|one| one.key.as_str() == step);
+    let mut by_name = all.iter().filter(|one| one.step == step);
+    match (by_key, by_name.next(), by_name.next()) {
+        (Some(one), ..) | (None, Some(one), None) => Ok(one),
+        (None, Some(_), Some(_)) => {
+            let keys: Vec<String> =
+                all.iter().filter(|one| one.step == step).map(|one| format!("`{}`", one.key)).collect();
+            output::refuse(
+                &format!("several steps are called `{step}`"),
+                Some(&format!("name one by its key: {}", keys.join(", "))),
+            );
+            Err(exit::NOT_STARTED)
+        }
+        (None, None, _) => {
+            let help = match all {
+                [] => "the run waits for nobody; see `trefoil runs show`".to_owned(),
+                all => format!("it waits for: {}", all.iter().map(line).collect::<Vec<_>>().join("; ")),
+            };
+            output::refuse(&format!("the run does not wait for `{step}`"), Some(&help));
+            Err(exit::NOT_STARTED)
+        }
+    }
+}

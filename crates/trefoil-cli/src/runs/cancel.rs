@@ -1,0 +1,40 @@
+//! `trefoil runs cancel RUN`
+
+use std::sync::Arc;
+
+use clap::Args;
+use trefoil::internals::cancel;
+use trefoil::store::{Letter, LetterKind, Store as _, StoreError};
+use trefoil_template::Value;
+
+use crate::store::{StoreArgs, full_id, now, refuse, wait};
+use crate::{exit, output};
+
+/// Stop a run for good
+#[derive(Args)]
+pub struct Cancel {
+    /// The run's id, or its first characters
+    run: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub fn run(args: &Cancel) -> Result<u8, u8> {
+    let store = Arc::new(args.store.open()?);
+    let run = wait(full_id(&store, &args.run))?;
+    let record = wait(store.record(&run))?;
+    if record.status.is_end() {
+        return Err(refuse(&StoreError::Ended { run }));
+    }
+    match wait(async { Ok(cancel(store.clone(), &run).await) })? {
+        Ok(()) => output::note(&format!("cancelled {run}")),
+        // Somebody works on it: that process stops.
+        Err(StoreError::Held { owner, .. }) => {
+            let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now() };
+            wait(store.post(&run, letter))?;
+            output::note(&format!("asked the process that runs {run} ({owner}) to stop"));
+        }
+        Err(error) => return Err(refuse(&error)),
+    }
+    Ok(exit::OK)
+}

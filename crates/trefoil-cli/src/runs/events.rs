@@ -1,0 +1,36 @@
+//! `trefoil runs events RUN`
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::past;
+use crate::output;
+use crate::run::Jsonl;
+use crate::store::{StoreArgs, full_id, wait};
+
+/// Print a run's events from its journal as JSON Lines, with the numbers that they had when they happened
+#[derive(Args)]
+pub struct Events {
+    /// The run's id, or its first characters
+    run: String,
+    /// Only events with a higher number
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub fn run(args: &Events) -> Result<u8, u8> {
+    let store = Arc::new(args.store.open()?);
+    let run = wait(full_id(&store, &args.run))?;
+    let lines = Arc::new(std::sync::OnceLock::new());
+    let kept = lines.clone();
+    let after = args.after;
+    past::tell(&store, &run, move |stored| {
+        let sink = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(after));
+        let _ = kept.set(sink.clone());
+        sink
+    })?;
+    Ok(lines.get().map_or(crate::exit::OK, |lines| output::written(lines.written())))
+}

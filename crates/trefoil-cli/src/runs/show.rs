@@ -1,0 +1,83 @@
+//! `trefoil runs show RUN`
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use trefoil::store::{Status, Store as _};
+
+use super::{past, print, record};
+use crate::run::{time, waiting};
+use crate::store::{StoreArgs, full_id, wait};
+
+/// Show a run: how far it is, what it has used, what it waits for
+#[derive(Args)]
+pub struct Show {
+    /// The run's id, or its first characters
+    run: String,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// How it is written.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl Output {
+    /// Whether it is for programs.
+    pub fn is_json(self) -> bool {
+        matches!(self, Self::Json)
+    }
+}
+
+pub fn run(args: &Show) -> Result<u8, u8> {
+    let store = Arc::new(args.store.open()?);
+    let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
+    let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
+    let waiting = if open { past::waiting(&store, &record.run)? } else { Vec::new() };
+    if args.output.is_json() {
+        let mut json = record::json(&record);
+        if let Some(members) = json.as_object_mut().filter(|_| !waiting.is_empty()) {
+            members.insert("waiting".to_owned(), json!(waiting));
+        }
+        return Ok(print(&json.to_string()));
+    }
+    let usage = record.spent.usage;
+    let unknown = if usage.is_known() { "" } else { "?" };
+    let mut lines = vec![
+        format!("run      {}", record.run),
+        format!("flow     {}", record.flow),
+        format!("status   {}", record.status),
+        format!("started  {}", record::time(record.started)),
+    ];
+    if let Some(ended) = record.ended {
+        lines.push(format!("ended    {} (after {})", record::time(ended), time(ended.saturating_sub(record.started))));
+    }
+    if let Some(wake) = record.wake_at.filter(|_| open) {
+        lines.push(format!("wakes    {}", record::time(wake)));
+    }
+    lines.push(format!(
+        "used     {}, {} tokens in, {} out{unknown}",
+        record::calls(record.spent.calls),
+        usage.input_tokens,
+        usage.output_tokens
+    ));
+    if let Some((code, message)) = &record.error {
+        lines.push(format!("error    {code}: {message}"));
+    }
+    for (key, value) in &record.labels {
+        lines.push(format!("label    {key}={value}"));
+    }
+    for one in &waiting {
+        lines.push(format!("waiting  {}", waiting::line(one)));
+    }
+    Ok(print(&lines.join("\n")))
+}

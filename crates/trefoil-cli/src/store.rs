@@ -1,0 +1,90 @@
+//! The store of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use trefoil::store::{Durability, Filter, Options, SqliteStore, Store as _, StoreError, default_path};
+
+use crate::{exit, output};
+
+/// `--store`
+#[derive(Args)]
+#[group(id = "store_args")]
+pub struct StoreArgs {
+    /// Where runs are kept (default: `trefoil/runs.db` in the user's data folder)
+    #[arg(id = "store", long = "store", value_name = "PATH", env = "TREFOIL_STORE", hide_env_values = true)]
+    path: Option<PathBuf>,
+    /// What a run can lose: `sync`: nothing that was reported, even if the power fails; `batch`: the last steps if the power
+    /// fails, nothing if only the process ends
+    #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true)]
+    durability: Level,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Level {
+    Sync,
+    Batch,
+}
+
+impl StoreArgs {
+    /// Where it is.
+    pub fn path(&self) -> Result<PathBuf, u8> {
+        match &self.path {
+            Some(path) => Ok(path.clone()),
+            None => default_path(|name| std::env::var_os(name)).map_err(|error| refuse(&error)),
+        }
+    }
+
+    /// Opens it, or says why not.
+    pub fn open(&self) -> Result<SqliteStore, u8> {
+        let durability = match self.durability {
+            Level::Sync => Durability::Sync,
+            Level::Batch => Durability::Batch,
+        };
+        SqliteStore::open(self.path()?, Options { durability, ..Options::default() }).map_err(|error| refuse(&error))
+    }
+
+    /// As a command to be pasted has it.
+    pub fn option(&self) -> String {
+        let given = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--store"));
+        match &self.path {
+            Some(path) if given => format!(" --store {}", path.display()),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Waits for what a store does.
+pub fn wait<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
+    runtime.block_on(work).map_err(|error| refuse(&error))
+}
+
+/// Milliseconds since 1970-01-01 UTC.
+pub fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The id that begins like this, where only one does.
+pub async fn full_id(store: &SqliteStore, start: &str) -> Result<String, StoreError> {
+    let unknown = || StoreError::NoRun { run: start.to_owned() };
+    if start.is_empty() {
+        return Err(unknown());
+    }
+    let filter = Filter { text: Some(start.to_owned()), ..Filter::default() };
+    let found = store.list(&filter, None, 100).await?.runs;
+    let mut ids = found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start));
+    match (ids.next(), ids.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(first), Some(_)) if first == start => Ok(first),
+        _ => Err(unknown()),
+    }
+}
+
+/// Says why the store did not do it.
+pub fn refuse(error: &StoreError) -> u8 {
+    output::refuse(&error.to_string(), error.help());
+    exit::NOT_STARTED
+}

@@ -1,0 +1,274 @@
+//! Runs that outlive their process, with the real binary: killed, stopped, answered days later.
+#![cfg(unix)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::world::{Folder, Ran, finish, wait};
+
+/// A provider that counts its calls and answers each with what it was asked, or never where the prompt says `hang`.
+#[derive(Clone)]
+struct Provider {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    hangs: Arc<Mutex<bool>>,
+}
+
+impl Provider {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/v1", listener.local_addr().unwrap());
+        let provider = Self { address, asked: Arc::default(), hangs: Arc::new(Mutex::new(true)) };
+        let own = provider.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let own = own.clone();
+                std::thread::spawn(move || own.answer(stream));
+            }
+        });
+        provider
+    }
+
+    fn answer(&self, mut stream: TcpStream) {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        loop {
+            let mut length = 0;
+            let mut line = String::new();
+            loop {
+                line.clear();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                    return;
+                }
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            if reader.read_exact(&mut body).is_err() {
+                return;
+            }
+            let request: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            let prompt =
+                request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+            self.asked.lock().unwrap().push(prompt.clone());
+            if prompt.contains("hang") && *self.hangs.lock().unwrap() {
+                std::thread::sleep(Duration::from_secs(600));
+            }
+            let answer = json!({
+                "id": "r1", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": prompt } }],
+                "usage": { "prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13 }
+            })
+            .to_string();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                answer.len()
+            );
+            if stream.write_all(format!("{head}{answer}").as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn world(provider: &Provider) -> Folder {
+    let folder = Folder::new();
+    folder.write(
+        "main.yaml",
+        "id: main\nkind: sequential\nsteps:\n  - ref: first\n  - ref: second\n    input: { text: '{{first}}' }\n",
+    );
+    let agent = |id: &str, prompt: &str| {
+        format!("id: {id}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: '{prompt}'\n")
+    };
+    folder.write("first.yaml", agent("first", "one"));
+    folder.write("second.yaml", format!("{}inputSchema: {{ text: string }}\n", agent("second", "{{text}} hang")));
+    let _ = provider;
+    folder
+}
+
+fn command(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
+    let mut command = folder.command(args);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
+    command.env("OPENAI_API_KEY", "sk-test-0123456789").env("OPENAI_BASE_URL", &provider.address);
+    command
+}
+
+fn trefoil(folder: &Folder, provider: &Provider, args: &[&str]) -> Ran {
+    finish(command(folder, provider, args))
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+/// The id of the only run.
+fn only(folder: &Folder, provider: &Provider) -> String {
+    let listed = trefoil(folder, provider, &["runs", "list", "--output", "json"]).json();
+    let [run] = listed["runs"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    run["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    let child = command(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
+    until("the second call", || provider.asked().len() == 2);
+    signal(&child, "-KILL");
+    assert_eq!(wait(child).code, -1);
+    let run = only(&folder, &provider);
+    *provider.hangs.lock().unwrap() = false;
+    // At once: nobody waits for the lease of a process that is known to have ended.
+    let resumed = trefoil(&folder, &provider, &["resume", &run]);
+    resumed.exits(0);
+    assert_eq!(resumed.out, "one hang\n");
+    assert_eq!(provider.asked(), ["one", "one hang", "one hang"], "the first call is not made again");
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run[..6], "--output", "json"]).json();
+    assert_eq!((&shown["status"], &shown["calls"]), (&json!("completed"), &json!(2)));
+    assert_eq!(shown["usage"], json!({ "input_tokens": 20, "output_tokens": 6, "unknown_calls": 1 }));
+    let kept = std::fs::read(folder.path().join("runs.db")).unwrap();
+    assert!(!kept.windows(10).any(|bytes| bytes == b"sk-test-01"), "a key in the store");
+}
+
+#[test]
+fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    let child = command(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
+    until("the second call", || provider.asked().len() == 2);
+    signal(&child, "-INT");
+    let stopped = wait(child);
+    let run = only(&folder, &provider);
+    stopped.silent(130).says(&[&format!("run {run}"), "interrupted", &format!("to continue: trefoil resume {run}")]);
+    *provider.hangs.lock().unwrap() = false;
+    let resumed = trefoil(&folder, &provider, &["resume", "--all", "-q"]);
+    resumed.exits(0);
+    assert_eq!(resumed.out, "one hang\n");
+    trefoil(&folder, &provider, &["resume", "--all"]).exits(0).says(&["no run can continue now"]);
+}
+
+const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate }\nspec:\n  initial_state: ASK\n  \
+                    states:\n    ASK:\n      kind: Human\n      prompt: Ship it?\n      transitions:\n        - condition: \
+                    input_equals_yes\n          target: SHIP\n        - condition: input_equals_no\n          target: STOP\n    \
+                    SHIP:\n      kind: System\n      command: echo shipped\n      transitions: []\n    STOP:\n      kind: \
+                    System\n      command: echo stopped\n      transitions: []\n";
+
+#[test]
+fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let gate = ["run", "gate.yaml", "--model", "embedded", "--allow-command"];
+    let asked = trefoil(&folder, &provider, &gate);
+    let run = only(&folder, &provider);
+    asked.silent(75).says(&[
+        "waiting: `ASK` asks: Ship it?",
+        &format!("trefoil runs answer {run} ASK yes|no"),
+        &format!("then: trefoil resume {run}"),
+    ]);
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).silent(75);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "perhaps"])
+        .silent(2)
+        .says(&["`ASK` does not take `perhaps`", "answer with one of `yes`, `no`"]);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "WHO", "yes"]).silent(2).says(&["does not wait for `WHO`"]);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "YES"]).exits(0);
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting"]);
+    assert!(listed.exits(0).out.contains(&run));
+    let shipped = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
+    assert!(shipped.exits(0).out.contains("shipped"), "{shipped:?}");
+    trefoil(&folder, &provider, &["runs", "cancel", &run]).silent(2).says(&["has ended"]);
+    trefoil(&folder, &provider, &["runs", "delete", &run]).exits(0);
+    trefoil(&folder, &provider, &["runs", "list"]).silent(0).says(&["no runs"]);
+}
+
+#[test]
+fn a_command_that_may_have_been_done_is_asked_about() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let done = folder.path().join("done");
+    let script = format!("echo x >> {}; test -e go || sleep 600", done.display());
+    folder.write(
+        "pay.yaml",
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: pay }}\nspec:\n  initial_state: PAY\n  states:\n    \
+             PAY:\n      kind: System\n      command: {}\n      transitions: []\n",
+            json!(script)
+        ),
+    );
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    let child =
+        command(&folder, &provider, &["run", "pay.yaml", "--model", "embedded", "--allow-command"]).spawn().unwrap();
+    until("the command", || times() == 1);
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    let asks = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
+    asks.silent(75).says(&["`PAY`: the process ended while this command was running", "PAY retry|fail"]);
+    assert_eq!(times(), 1, "nobody has decided");
+    trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
+    assert_eq!(times(), 2);
+}
+
+#[test]
+fn runs_can_be_cancelled_exported_and_told_again() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    trefoil(&folder, &provider, &["run", "gate.yaml", "--model", "embedded", "--allow-command"]).exits(75);
+    let run = only(&folder, &provider);
+    trefoil(&folder, &provider, &["runs", "cancel", &run]).exits(0).says(&["cancelled"]);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run, "--output", "json"]).json();
+    assert_eq!(shown["status"], json!("cancelled"));
+    let entries = trefoil(&folder, &provider, &["runs", "export", &run]).lines();
+    assert!(entries[0]["entry"]["started"].is_object() && entries.last().unwrap()["entry"]["finished"].is_object());
+    let events = trefoil(&folder, &provider, &["runs", "events", &run]).lines();
+    assert_eq!(
+        events.iter().map(|e| e["seq"].as_u64().unwrap()).collect::<Vec<_>>(),
+        (0..events.len() as u64).collect::<Vec<_>>()
+    );
+    assert_eq!(events.last().unwrap()["event"], json!("run_finished"));
+    let rest = trefoil(&folder, &provider, &["runs", "events", &run, "--after", "1"]).lines();
+    assert_eq!(rest, events[2..]);
+    let resumed = trefoil(&folder, &provider, &["resume", &run]);
+    resumed.exits(130);
+}
+
+#[test]
+fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_to_do() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    folder.write("broken.db", "not a database, but long enough to be read as one: ".repeat(40));
+    let broken = trefoil(&folder, &provider, &["run", "main.yaml", "--store", "broken.db"]);
+    broken.silent(2).says(&["is not a store of Trefoil", "--store PATH"]);
+    let mut homeless = command(&folder, &provider, &["run", "main.yaml"]);
+    homeless.env_remove("TREFOIL_STORE").env("HOME", "/dev/null");
+    let homeless = finish(homeless);
+    homeless.silent(2).says(&["--store PATH", "--ephemeral"]);
+    assert_eq!(provider.asked().len(), 0, "nothing was called");
+    *provider.hangs.lock().unwrap() = false;
+    let ephemeral = trefoil(&folder, &provider, &["run", "main.yaml", "--ephemeral", "-q"]);
+    assert_eq!(ephemeral.exits(0).out, "one hang\n");
+    assert!(!folder.path().join("runs.db").exists());
+}

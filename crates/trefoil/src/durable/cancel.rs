@@ -1,0 +1,31 @@
+//! Ending a run that nobody works on.
+
+use std::sync::Arc;
+
+use trefoil_machine::journal::VERSION;
+use trefoil_machine::{Entry, EntryKind, RunError};
+use trefoil_runtime::ports::SystemClock;
+use trefoil_store::{Batch, Owner, Result, Store};
+
+use super::{hold, process};
+
+/// Ends a run with `CANCELLED`. Nothing of it has to be here: no models, no keys, not even its files.
+///
+/// # Errors
+///
+/// [`StoreError::Held`](trefoil_store::StoreError::Held) if a process works on it.
+pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
+    let owner = Owner::new(store.clone(), process(), Arc::new(SystemClock::new()));
+    let hold = hold(&owner, run).await?;
+    let mut next = 0;
+    let mut at_ms = 0;
+    while let Some(last) = store.entries(run, next).await?.pop() {
+        (next, at_ms) = (last.seq.saturating_add(1), last.at_ms);
+    }
+    let error = RunError::new("CANCELLED", "the run was cancelled");
+    let kinds = [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error) }];
+    let entries: Vec<Entry> = (next..).zip(kinds).map(|(seq, kind)| Entry { v: VERSION, seq, at_ms, kind }).collect();
+    owner.add(run, Batch::of(&entries)?).await?;
+    drop(hold);
+    Ok(())
+}
