@@ -6,10 +6,12 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Style, Text};
 
 use crate::text::lookalike;
+use trefoil_front::Source;
 use trefoil_front::agntz::manifest::{Http, Tree};
 use trefoil_front::agntz::names::{AgentNames, At, Here};
 use trefoil_front::names::is_path;
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 /// Keys whose values are words of their own, whatever else has such a name.
 const WORDS: &[&str] = &[
@@ -18,18 +20,18 @@ const WORDS: &[&str] = &[
 ];
 
 /// Looks at a value that as a whole is a name without braces. `key` is its key.
-pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, at: At, key: &str) {
+pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, at: At, key: &str, found: &mut Found) {
     let value = source.value.trim();
     let is_there = |path: &str| Here::anywhere(names, at).has(path);
     if let Some(path) = in_signs(value).filter(|path| is_path(path) && is_there(path)) {
-        return reader.report(lookalike::bare_as(reader.file, source, value, path));
+        return found.push(lookalike::bare_as(file.file, source, value, path));
     }
     let path = value;
     let one_word = !path.contains('.');
     if !is_path(path) || (one_word && WORDS.contains(&key)) || !is_there(path) {
         return;
     }
-    reader.report(lookalike::bare(reader.file, source, path));
+    found.push(lookalike::bare(file.file, source, path));
 }
 
 /// A whole value in the syntax of another language: `$body`, `%body%`, and full-width braces.
@@ -44,13 +46,13 @@ fn in_signs(value: &str) -> Option<&str> {
 }
 
 /// Looks at the texts of a request for values that are names without their braces.
-pub fn request(reader: &Reader<'_>, names: &Arc<AgentNames>, http: &Http<'_>) {
+pub fn request(file: Source<'_>, names: &Arc<AgentNames>, http: &Http<'_>, found: &mut Found) {
     for (key, value) in http.params.iter().chain(&http.headers) {
-        check(reader, names, value, At::End, &key.value);
+        check(file, names, value, At::End, &key.value, found);
     }
-    http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(reader, t));
+    http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(file, t, found));
     if let Some(body) = &http.body {
-        leaves(body, &mut |key, value| check(reader, names, value, At::End, key));
+        leaves(body, &mut |key, value| check(file, names, value, At::End, key, found));
     }
 }
 
@@ -67,7 +69,7 @@ fn leaves(node: &Tree<'_>, see: &mut dyn FnMut(&str, &Text)) {
 }
 
 /// A variable of the environment as shells write it: `$TOKEN`, `${TOKEN}`, `%TOKEN%`.
-fn shell(reader: &Reader<'_>, text: &Text) {
+fn shell(file: Source<'_>, text: &Text, found: &mut Found) {
     let value = &*text.value;
     for (start, _) in value.match_indices(['$', '%']) {
         let rest = value.get(start..).unwrap_or_default();
@@ -84,10 +86,10 @@ fn shell(reader: &Reader<'_>, text: &Text) {
         let place = text.source(whole.start as u32..whole.end as u32);
         let straight = (place.end - place.start) as usize == whole.len();
         let message = format!("`{left}{name}{right}` is text, so the environment is not read");
-        let d = Diagnostic::warning("not-a-placeholder", reader.at(place), message);
+        let d = Diagnostic::warning("not-a-placeholder", file.at(place), message);
         let meant = format!("{{{{env.{name}}}}}");
-        reader.report(match straight && text.style != Style::Plain {
-            true => d.suggestion(format!("write `{meant}`"), reader.at(place), meant),
+        found.push(match straight && text.style != Style::Plain {
+            true => d.suggestion(format!("write `{meant}`"), file.at(place), meant),
             false => d.help(format!("write `{meant}`")),
         });
         return;

@@ -6,19 +6,22 @@ use std::sync::Arc;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
+use trefoil_front::Source;
 use trefoil_front::agntz::names::{AgentNames, At, Here};
 use trefoil_front::names::is_path;
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 /// More entries than this are a table, and not compared with each other.
 const MOST: usize = 40;
 
 /// Looks at the entries of an `input` or an `output`.
 pub fn check<'t>(
-    reader: &Reader<'_>,
+    file: Source<'_>,
     names: &Arc<AgentNames>,
     at: At,
     entries: impl Iterator<Item = (&'t Text, &'t Text)> + Clone,
+    found: &mut Found,
 ) {
     if entries.clone().count() > MOST {
         return;
@@ -40,11 +43,11 @@ pub fn check<'t>(
             }
             let message =
                 format!("`{}` and `{last}` both read `{{{{{path}}}}}`, but there is also a `{own}`", key.value);
-            let place = reader.at(value.span);
+            let place = file.at(value.span);
             let d = Diagnostic::info("copied-value", place, message);
-            let d = d.label(reader.at(other.span), format!("`{last}` is set here"));
+            let d = d.label(file.at(other.span), format!("`{last}` is set here"));
             let meant = format!("\"{{{{{own}}}}}\"");
-            reader.report(match value.value.contains('\n') {
+            found.push(match value.value.contains('\n') {
                 true => d,
                 false => d.suggestion(format!("write `{meant}`"), place, meant),
             });

@@ -3,12 +3,21 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
+use trefoil_front::Source;
 use trefoil_front::agntz::manifest::Step;
 use trefoil_front::agntz::signature::Signature;
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 /// Reports such a key; whether it was one.
-pub fn check(reader: &Reader<'_>, step: &Step<'_>, callee: &Signature, key: &Text, value: &Text) -> bool {
+pub fn check(
+    file: Source<'_>,
+    step: &Step<'_>,
+    callee: &Signature,
+    key: &Text,
+    value: &Text,
+    found: &mut Found,
+) -> bool {
     let Some((has, effect)) = (match &*key.value {
         "when" => Some((step.when.is_some(), "the step always runs")),
         "stateKey" => Some((step.state_key.is_some(), "the output has another name")),
@@ -24,7 +33,7 @@ pub fn check(reader: &Reader<'_>, step: &Step<'_>, callee: &Signature, key: &Tex
     }
     let message =
         format!("`{}` is a key of the step, but here it is passed to `{}`, so {effect}", key.value, callee.id);
-    let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
-    reader.report(d.label(reader.at(step.input_span), "in this map").help("align it with `input`"));
+    let d = Diagnostic::error("unknown-input", file.at(key.span), message);
+    found.push(d.label(file.at(step.input_span), "in this map").help("align it with `input`"));
     true
 }

@@ -7,6 +7,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
+use trefoil_front::Source;
 use trefoil_front::agntz::bind::BoundAgent;
 use trefoil_front::agntz::manifest::{Pipeline, Step as Written, Target};
 use trefoil_front::agntz::names::{AgentNames, At};
@@ -15,46 +16,48 @@ use trefoil_front::agntz::signature::{Property, Signature};
 use trefoil_front::bound::BoundText;
 use trefoil_front::mend;
 use trefoil_front::mend::respelt;
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 use super::indented;
 
 /// Looks at the steps of a pipeline.
-pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
+pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, found: &mut Found) {
     for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
         let Some(callee) = name.callee.as_deref() else { continue };
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
             let declared = callee.inputs.get(&key.value).is_some();
-            if !declared && indented::check(reader, step, callee, key, value) {
+            if !declared && indented::check(file, step, callee, key, value, found) {
                 continue;
             }
             if let Some(text) = bound.texts.get(value, At::Step(index)) {
-                passed(reader, bound, callee, map, (key, text));
+                passed(file, bound, callee, map, (key, text), found);
             }
         }
         match &step.input {
             _ if step.unclear => {}
-            Some(_) => missing(reader, step, callee),
-            None => no_input(reader, step, callee),
+            Some(_) => missing(file, step, callee, found),
+            None => no_input(file, step, callee, found),
         }
     }
 }
 
 /// One key of an input map.
 fn passed(
-    reader: &Reader<'_>,
+    file: Source<'_>,
     bound: &BoundAgent<'_>,
     callee: &Signature,
     map: &[(&Text, &Text)],
     (key, value): (&Text, &BoundText),
+    found: &mut Found,
 ) {
     match callee.inputs.get(&key.value) {
         Some(property) => {
-            fit(reader, value, property, callee);
-            usual(reader, &bound.names, value, property, callee);
+            fit(file, value, property, callee, found);
+            usual(&bound.names, value, property, callee, found);
         }
-        None if callee.inputs.closed => undeclared(reader, key, map, callee),
+        None if callee.inputs.closed => undeclared(file, key, map, callee, found),
         None => {}
     }
 }
@@ -64,20 +67,20 @@ pub fn takes_any_text(property: &Value) -> bool {
     types::choices(property).is_none() && types::solid_kinds(property).is_none_or(|kinds| kinds.contains(&"string"))
 }
 
-fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature) {
+fn undeclared(file: Source<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature, found: &mut Found) {
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
     let message = format!("`{}` has no input `{}`", callee.id, key.value);
-    let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
+    let d = Diagnostic::error("unknown-input", file.at(key.span), message);
     let first = names.iter().find_map(|n| callee.inputs.members.place(n));
     let d = first.into_iter().fold(d, |d, at| d.label(at, "its inputs"));
     let takes = mend::listed(names.iter().copied());
-    reader.report(match suggest::near(&key.value, names.iter().copied()) {
+    found.push(match suggest::near(&key.value, names.iter().copied()) {
         Some(near) => {
             let d = d.help(format!("did you mean `{}`? available: {takes}", near.name));
             let taken = map.iter().any(|(k, _)| &*k.value == near.name);
-            let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == reader.file);
-            let near = suggest::Near { sure: near.sure && (!here || reader.confirms(near.name, &key.value)), ..near };
-            if taken { d } else { respelt(d, reader.at(key.span), key, near) }
+            let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == file.file);
+            let near = suggest::Near { sure: near.sure && (!here || file.confirms(near.name, &key.value)), ..near };
+            if taken { d } else { respelt(d, file.at(key.span), key, near) }
         }
         None if names.is_empty() => d.help("its `inputSchema` is empty"),
         None => d.help(format!("available: {takes}")),
@@ -93,7 +96,7 @@ fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
 }
 
 /// A value that can never be what the child takes.
-fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Signature) {
+fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
     let value = &text.source;
     // An unreadable value is reported elsewhere.
     let Some(expr) = text.typed_expr() else { return };
@@ -106,9 +109,9 @@ fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Sign
     if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
         let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, but this is {}", words(&kinds), words(&given));
-        let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
+        let d = Diagnostic::error("wrong-type", file.at(value.span), message);
         let d = declared(d, callee, &property.name);
-        reader.report(match &expr {
+        found.push(match &expr {
             Expr::Const(_) => d.help(
                 "only a single placeholder keeps its type: use one of an input that has this value as its `default`",
             ),
@@ -120,13 +123,13 @@ fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Sign
     }
     let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, texts(wanted)) else { return };
     if !choices.contains(text) {
-        let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
+        let d = Diagnostic::error("unknown-value", file.at(value.span), format!("{what} cannot be `{text}`"));
         let d = declared(d, callee, &property.name);
         let all = mend::listed(choices.iter().map(|c| &**c));
-        reader.report(match suggest::near(text, choices.iter().map(|c| &**c)) {
+        found.push(match suggest::near(text, choices.iter().map(|c| &**c)) {
             Some(near) => {
                 let d = d.help(format!("did you mean `{}`? available: {all}", near.name));
-                respelt(d, reader.at(value.span), value, near)
+                respelt(d, file.at(value.span), value, near)
             }
             None => d.help(format!("available: {all}")),
         });
@@ -140,7 +143,7 @@ fn texts(schema: &Value) -> Option<Vec<Arc<str>>> {
 }
 
 /// An input whose default the child refuses: a run that leaves it out fails.
-fn usual(reader: &Reader<'_>, scope: &AgentNames, text: &BoundText, property: &Property, callee: &Signature) {
+fn usual(scope: &AgentNames, text: &BoundText, property: &Property, callee: &Signature, found: &mut Found) {
     let Some(template) = text.as_template() else { return };
     let ([reference], true) = (template.references(), template.is_single()) else { return };
     let [root] = reference.path.as_slice() else { return };
@@ -158,14 +161,14 @@ fn usual(reader: &Reader<'_>, scope: &AgentNames, text: &BoundText, property: &P
     let at = text.uses.first().map_or(text.at, |one| one.at);
     let d = Diagnostic::warning("wrong-default", at, message);
     let d = declared(d, callee, &property.name);
-    reader.report(match scope.inputs.members.place(&root.name) {
+    found.push(match scope.inputs.members.place(&root.name) {
         Some(at) => d.label(at, "its default is here"),
         None => d,
     });
 }
 
 /// Properties that an input map leaves out.
-fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
+fn missing(file: Source<'_>, step: &Written<'_>, callee: &Signature, found: &mut Found) {
     let given = step.given.as_deref().unwrap_or_default();
     // For an unknown name, what was meant by it is reported there.
     let all = || callee.inputs.properties.iter().map(|p| &*p.name);
@@ -173,37 +176,37 @@ fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();
     let absent = |p: &&Property| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
     let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
-    let at = reader.at(step.input_span);
+    let at = file.at(step.input_span);
     if !must.is_empty() {
         let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
         let d = Diagnostic::error("missing-input", at, message);
-        reader.report(must.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+        found.push(must.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     }
     if !may.is_empty() {
         let message = format!("`input` lacks {} of `{}`, which is then null", names(&may), callee.id);
         let d = Diagnostic::warning("missing-input", at, message).help("pass it, or declare a `default` for it");
-        reader.report(may.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+        found.push(may.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     }
 }
 
 /// A step without `input`: the child gets no explicit input.
-fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
+fn no_input(file: Source<'_>, step: &Written<'_>, callee: &Signature, found: &mut Found) {
     let needed: Vec<_> = callee.inputs.properties.iter().filter(|p| p.needed).collect();
-    let at = reader.at(step.span);
+    let at = file.at(step.span);
     if let [first, ..] = needed.as_slice() {
         let message = format!("`{}` requires {}, but the step has no `input`", callee.id, names(&needed));
         let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
         let d = Diagnostic::error("missing-input", at, message).help(help);
-        reader.report(needed.iter().fold(d, |d, p| declared(d, callee, &p.name)));
+        found.push(needed.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     } else if callee.sends_input && !callee.inputs.declared {
         let message =
             format!("`{}` gets an empty user message: the step has no `input`, and the agent no `prompt`", callee.id);
         let help = "add `input` to the step, or `prompt` to the agent: earlier results are not passed on by themselves";
-        reader.report(Diagnostic::warning("empty-message", at, message).help(help));
+        found.push(Diagnostic::warning("empty-message", at, message).help(help));
     } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, Target::Ref(_)) {
         let message = format!("`{}` reads its input, but the step has no `input`, so it is null", callee.id);
         let help = "add `input` to the step: earlier results are not passed on by themselves";
-        reader.report(Diagnostic::warning("missing-input", at, message).help(help));
+        found.push(Diagnostic::warning("missing-input", at, message).help(help));
     }
 }
 

@@ -5,31 +5,33 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Span};
 
+use trefoil_front::Source;
 use trefoil_front::agntz::bind::BoundAgent;
 use trefoil_front::agntz::labels;
 use trefoil_front::agntz::manifest::{Pipeline, Step, Target};
 use trefoil_front::agntz::names::{AgentNames, NAMESPACES, Order};
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 /// Looks at the names of a pipeline's steps.
-pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
+pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, found: &mut Found) {
     let names = &bound.names;
     for (i, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
         let inline = inline_key(step);
         if let (Some(own), Some(inner)) = (step.state_key, inline) {
             let message = "`stateKey` has no effect here: the one of the step is used";
-            let d = Diagnostic::warning("no-effect", reader.at(inner.span), message);
-            reader.report(d.label(reader.at(own.span), "the output is written here"));
+            let d = Diagnostic::warning("no-effect", file.at(inner.span), message);
+            found.push(d.label(file.at(own.span), "the output is written here"));
         }
         // An id that no manifest has may be a path, and the name of its result is another one then.
         let lost = matches!(step.target, Target::Ref(_)) && name.callee.is_none() && step.state_key.is_none();
         if !name.id.is_empty() && !lost {
             let before = names.named(&name.key).first().filter(|first| **first < i);
             let before = before.and_then(|first| pipeline.steps.get(*first));
-            check_key(reader, names, &name.key, named_at(step, step.state_key.or(inline)), before);
+            check_key(file, names, &name.key, named_at(step, step.state_key.or(inline)), before, found);
         }
     }
-    repeated_ids(reader, pipeline, names, &labels(names));
+    repeated_ids(file, pipeline, names, &labels(names), found);
 }
 
 fn inline_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
@@ -48,34 +50,40 @@ fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
     }
 }
 
-fn check_key(reader: &Reader<'_>, scope: &AgentNames, key: &str, place: Span, before: Option<&Step<'_>>) {
-    let at = reader.at(place);
+fn check_key(
+    file: Source<'_>,
+    scope: &AgentNames,
+    key: &str,
+    place: Span,
+    before: Option<&Step<'_>>,
+    found: &mut Found,
+) {
+    let at = file.at(place);
     let rename = "write another `stateKey` for the step";
     if let Some(property) = scope.inputs.get(key) {
         let d = Diagnostic::error("shadowed-name", at, format!("the output would hide the input `{key}`"));
-        reader.report(d.label(reader.at(property.span), "the input").help(rename));
+        found.push(d.label(file.at(property.span), "the input").help(rename));
     } else if key == "userQuery" && scope.query.is_some() {
-        reader
-            .report(Diagnostic::error("shadowed-name", at, "the output would hide the input `userQuery`").help(rename));
+        found.push(Diagnostic::error("shadowed-name", at, "the output would hide the input `userQuery`").help(rename));
     }
     if let Some(first) = before {
-        let place = reader.at(named_at(first, first.state_key.or(inline_key(first))));
+        let place = file.at(named_at(first, first.state_key.or(inline_key(first))));
         let d = if scope.order == Order::Parallel {
             Diagnostic::error("write-conflict", at, format!("two branches write `{key}`"))
         } else {
             Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
         };
-        reader.report(d.label(place, "written here too").help(rename));
+        found.push(d.label(place, "written here too").help(rename));
     }
     let readable = |c: char| !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c);
     if NAMESPACES.contains(&key) || !key.chars().all(readable) {
         let message = format!("no template can name `{key}`");
-        reader.report(Diagnostic::warning("state-key", at, message).help(rename));
+        found.push(Diagnostic::warning("state-key", at, message).help(rename));
     }
 }
 
 /// Agents of one id that are written in several steps: traces and events cannot tell them apart by it.
-fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames, labels: &[Arc<str>]) {
+fn repeated_ids(file: Source<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames, labels: &[Arc<str>], found: &mut Found) {
     let inline = |step: &Step<'_>| match &step.target {
         Target::Inline(agent) => agent.id.map(|t| t.span),
         Target::Ref(_) | Target::Nobody => None,
@@ -93,7 +101,7 @@ fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames
             continue;
         }
         let message = format!("two agents of this pipeline have the id `{}`", step.id);
-        let d = Diagnostic::warning("duplicate-id", reader.at(at), message);
-        reader.report(d.label(reader.at(first), "the other one").help("rename one of them"));
+        let d = Diagnostic::warning("duplicate-id", file.at(at), message);
+        found.push(d.label(file.at(first), "the other one").help("rename one of them"));
     }
 }

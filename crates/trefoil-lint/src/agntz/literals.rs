@@ -10,8 +10,10 @@ use trefoil_front::agntz::bind::AgentText;
 use trefoil_front::agntz::names::{Here, Purpose};
 use trefoil_front::bound::{BoundText, Content};
 
+use super::Found;
+
 /// Looks at a condition, or at a value and the tests of its blocks.
-pub fn check(AgentText { here, bound }: &AgentText, found: &mut Vec<Diagnostic>) {
+pub fn check(AgentText { here, bound }: &AgentText, found: &mut Found) {
     match &bound.content {
         Content::Condition(condition) => named(here, bound, condition.expression(), found),
         Content::Template(template) => {
@@ -26,7 +28,7 @@ pub fn check(AgentText { here, bound }: &AgentText, found: &mut Vec<Diagnostic>)
 }
 
 /// A word without quotes that names a value as well, where a path is compared with it.
-fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Vec<Diagnostic>) {
+fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Found) {
     match expression {
         Expression::And(parts) | Expression::Or(parts) => {
             parts.iter().for_each(|part| named(here, bound, part, found));

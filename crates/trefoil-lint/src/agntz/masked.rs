@@ -6,10 +6,11 @@ use trefoil_syntax::Diagnostic;
 use trefoil_front::agntz::bind::BoundAgent;
 use trefoil_front::agntz::manifest::OutputMap;
 use trefoil_front::agntz::names::At;
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 /// Looks at the output of a pipeline that the run starts.
-pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, output: &OutputMap<'_>) {
+pub fn check(bound: &BoundAgent<'_>, output: &OutputMap<'_>, found: &mut Found) {
     match output {
         OutputMap::Text(source) => {
             let Some(text) = bound.texts.get(source, At::End) else { return };
@@ -19,10 +20,10 @@ pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, output: &OutputMap<'_>
                 if one.bound.source == Source::Environment && before.trim_end().ends_with("{{") {
                     let message = format!("the result shows `***` instead of `{}`", one.reference.dotted());
                     let d = Diagnostic::warning("masked-output", one.at, message);
-                    reader.report(d.help("values from the environment are hidden in results, traces and logs"));
+                    found.push(d.help("values from the environment are hidden in results, traces and logs"));
                 }
             }
         }
-        OutputMap::Map(entries) => entries.iter().for_each(|(_, inner)| check(reader, bound, inner)),
+        OutputMap::Map(entries) => entries.iter().for_each(|(_, inner)| check(bound, inner, found)),
     }
 }

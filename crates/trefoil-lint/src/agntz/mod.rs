@@ -17,104 +17,103 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::hash::HashSet;
 
 use crate::text;
+use trefoil_front::Source;
 use trefoil_front::agntz::bind::{BoundAgent, Callee, Units};
 use trefoil_front::agntz::manifest::{Kind, Llm, OutputMap, Pipeline, ToolAgent, ToolUse};
 use trefoil_front::agntz::names::At;
-use trefoil_front::read::Reader;
+
+/// Findings, in the order of finding.
+pub type Found = Vec<Diagnostic>;
 
 /// Looks at everything that the entries reach.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (document, agent) in &units.agents {
         let (Some(document), Some(agent)) = (units.project.documents.get(*document), agent) else { continue };
-        let own = std::cell::RefCell::default();
-        check_agent(&Reader::of(units.project, document, &own), agent);
-        found.extend(own.into_inner().diagnostics.into_sorted());
+        check_agent(Source::of(units.project, document), agent, &mut found);
     }
     found
 }
 
-fn check_agent(reader: &Reader<'_>, bound: &BoundAgent<'_>) {
-    texts(reader, bound);
-    agents::check(reader, bound);
+fn check_agent(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
+    texts(file, bound, found);
+    agents::check(file, bound, found);
     match &bound.agent.kind {
-        Kind::Llm(llm) => model(reader, bound, llm),
-        Kind::Tool(tool) => tool_call(reader, bound, tool),
-        Kind::Sequential(p) | Kind::Parallel(p) => pipeline(reader, bound, p),
+        Kind::Llm(llm) => model(file, bound, llm, found),
+        Kind::Tool(tool) => tool_call(file, bound, tool, found),
+        Kind::Sequential(p) | Kind::Parallel(p) => pipeline(file, bound, p, found),
         Kind::Hosted(_) | Kind::Unknown => {}
     }
     for callee in &bound.callees {
         if let Callee::Inline(inner) = callee {
-            check_agent(reader, inner);
+            check_agent(file, inner, found);
         }
     }
 }
 
 /// Every text by itself.
-fn texts(reader: &Reader<'_>, bound: &BoundAgent<'_>) {
+fn texts(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
     // Where names are not declared, one warning a name is enough.
     let mut said = HashSet::default();
     for text in &bound.texts.all {
-        let mut found = Vec::new();
-        text::find(&text.bound, &mut found);
-        literals::check(text, &mut found);
-        found.into_iter().for_each(|d| reader.report(d));
-        unresolved::check(reader, &text.here, &text.bound.uses, &mut said);
+        text::find(&text.bound, found);
+        literals::check(text, found);
+        unresolved::check(file, &text.here, &text.bound.uses, &mut said, found);
     }
 }
 
-fn model(reader: &Reader<'_>, bound: &BoundAgent<'_>, llm: &Llm<'_>) {
+fn model(file: Source<'_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, found: &mut Found) {
     for (source, key) in [(llm.instruction, "instruction"), (llm.prompt, "prompt")] {
-        source.into_iter().for_each(|t| braces::check(reader, &bound.names, t, At::End, key));
+        source.into_iter().for_each(|t| braces::check(file, &bound.names, t, At::End, key, found));
     }
-    llm.inner_http.iter().for_each(|http| braces::request(reader, &bound.names, http));
+    llm.inner_http.iter().for_each(|http| braces::request(file, &bound.names, http, found));
 }
 
-fn tool_call(reader: &Reader<'_>, bound: &BoundAgent<'_>, agent: &ToolAgent<'_>) {
+fn tool_call(file: Source<'_>, bound: &BoundAgent<'_>, agent: &ToolAgent<'_>, found: &mut Found) {
     match &agent.tool {
         Some(ToolUse::Local(params) | ToolUse::Mcp { params, .. }) => {
-            params.iter().for_each(|(key, value)| braces::check(reader, &bound.names, value, At::End, &key.value));
+            params.iter().for_each(|(key, value)| braces::check(file, &bound.names, value, At::End, &key.value, found));
         }
-        Some(ToolUse::Http(http)) => braces::request(reader, &bound.names, http),
+        Some(ToolUse::Http(http)) => braces::request(file, &bound.names, http, found),
         None => {}
     }
 }
 
-fn pipeline(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
-    keys::check(reader, bound, pipeline);
-    inputs::check(reader, bound, pipeline);
+fn pipeline(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, found: &mut Found) {
+    keys::check(file, bound, pipeline, found);
+    inputs::check(file, bound, pipeline, found);
     for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
         let map = step.input.as_deref().unwrap_or_default();
         for (key, value) in map {
             let property = name.callee.as_ref().and_then(|c| c.inputs.get(&key.value));
             if property.is_none_or(|p| inputs::takes_any_text(&p.json)) {
-                braces::check(reader, &bound.names, value, At::Step(index), &key.value);
+                braces::check(file, &bound.names, value, At::Step(index), &key.value, found);
             }
         }
-        copied::check(reader, &bound.names, At::Step(index), map.iter().copied());
+        copied::check(file, &bound.names, At::Step(index), map.iter().copied(), found);
     }
     if let Some(map) = &pipeline.output {
-        output(reader, bound, map);
+        output(file, bound, map, found);
         if bound.entry {
-            masked::check(reader, bound, map);
+            masked::check(bound, map, found);
         }
     }
 }
 
-fn output(reader: &Reader<'_>, bound: &BoundAgent<'_>, map: &OutputMap<'_>) {
+fn output(file: Source<'_>, bound: &BoundAgent<'_>, map: &OutputMap<'_>, found: &mut Found) {
     let OutputMap::Map(entries) = map else { return };
     for (key, value) in entries {
         match value {
             OutputMap::Text(source) => {
-                braces::check(reader, &bound.names, source, At::End, &key.value);
-                type_names::check(reader, &bound.names, source, key, entries.len() == 1);
+                braces::check(file, &bound.names, source, At::End, &key.value, found);
+                type_names::check(file, &bound.names, source, key, entries.len() == 1, found);
             }
-            OutputMap::Map(_) => output(reader, bound, value),
+            OutputMap::Map(_) => output(file, bound, value, found),
         }
     }
     let texts = entries.iter().filter_map(|(key, value)| match value {
         OutputMap::Text(source) => Some((*key, *source)),
         OutputMap::Map(_) => None,
     });
-    copied::check(reader, &bound.names, At::End, texts);
+    copied::check(file, &bound.names, At::End, texts, found);
 }

@@ -6,19 +6,21 @@ use trefoil_ir::types::{self, Member};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Style, Text};
 
+use trefoil_front::Source;
 use trefoil_front::agntz::names::{AgentNames, At, Here};
-use trefoil_front::read::Reader;
+
+use super::Found;
 use trefoil_front::schema::reading::TYPES;
 
 /// Says that an entry is written like one of a schema: its value is the name of a type, which is a text here.
-pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, key: &Text, alone: bool) {
+pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, key: &Text, alone: bool, found: &mut Found) {
     let word = &*source.value;
     // What `kind` and `format` are about may well be a type, and a `type` beside other entries.
     let about = matches!(&*key.value, "kind" | "format") || &*key.value == "type" && !alone;
     if !TYPES.contains(&word) || source.style != Style::Plain || about {
         return;
     }
-    let at = reader.at(source.span);
+    let at = file.at(source.span);
     let d = Diagnostic::warning(
         "not-a-placeholder",
         at,
@@ -34,7 +36,7 @@ pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, key: &
         .filter(|s| matches!(s.callee.as_deref().map(|c| types::member(&c.output, name)), Some(Member::Is { .. })));
     let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
     let path = path.or_else(|| has(name).then(|| name.to_owned()));
-    reader.report(match path {
+    found.push(match path {
         Some(path) => {
             let meant = format!("\"{{{{{path}}}}}\"");
             d.suggestion(format!("write `{meant}`"), at, meant)

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use trefoil_syntax::hash::HashSet;
 
-use trefoil_ir::{Source, types};
+use trefoil_ir::types;
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Reference, Segment};
@@ -14,7 +14,8 @@ use trefoil_front::agntz::bind::NO_SECRETS;
 use trefoil_front::agntz::names::{AgentNames, At, Here, NAMESPACES, Order, Purpose};
 use trefoil_front::mend;
 use trefoil_front::names::{Bound, Doubt, End, Stop, Use};
-use trefoil_front::read::Reader;
+
+use super::Found;
 
 /// A finding about a path.
 pub struct Note {
@@ -46,17 +47,23 @@ impl Note {
 }
 
 /// Reports the mistakes in the names of a text. `said`: warnings of the same agent; one for each name is enough.
-pub fn check(reader: &Reader<'_>, here: &Here, uses: &[Use], said: &mut HashSet<String>) {
+pub fn check(
+    file: trefoil_front::Source<'_>,
+    here: &Here,
+    uses: &[Use],
+    said: &mut HashSet<String>,
+    found: &mut Found,
+) {
     for one in uses {
         for note in notes(here, one) {
             if note.severity == Severity::Error || said.insert(note.message.clone()) {
-                report(reader, &here.names, one, note);
+                report(file, &here.names, one, note, found);
             }
         }
     }
 }
 
-fn report(reader: &Reader<'_>, names: &AgentNames, one: &Use, note: Note) {
+fn report(file: trefoil_front::Source<'_>, names: &AgentNames, one: &Use, note: Note, found: &mut Found) {
     let segment = note.segments.and_then(|(from, to)| mend::segments(&one.reference, one.at, from, to));
     let mut d = Diagnostic::new(note.rule, note.severity, segment.unwrap_or(one.at), note.message);
     d.help = note.help;
@@ -70,8 +77,8 @@ fn report(reader: &Reader<'_>, names: &AgentNames, one: &Use, note: Note) {
         let steps = names.named(name).iter().filter_map(|i| names.steps.get(*i));
         steps.into_iter().any(|s| s.by_ref && s.callee.is_some())
     };
-    let confirmed = |name: &str| elsewhere || by_ref(name) || reader.confirms(name, slip);
-    reader.report(match note.meant {
+    let confirmed = |name: &str| elsewhere || by_ref(name) || file.confirms(name, slip);
+    found.push(match note.meant {
         Some((name, sure)) => mend::rewritten(d, segment, &name, sure && confirmed(&name)),
         None => d,
     });
@@ -164,7 +171,7 @@ fn namespace(here: &Here, reference: &Reference, bound: &Bound) -> Option<Note> 
         let message = format!("`{root}.{}` is text and has no properties", entry.name);
         return error("property-of-text", message, None);
     }
-    if bound.source != Source::Secrets || here.purpose == Purpose::Unused {
+    if bound.source != trefoil_ir::Source::Secrets || here.purpose == Purpose::Unused {
         return None;
     }
     if here.purpose == Purpose::Prompt {
@@ -201,8 +208,10 @@ fn nothing(here: &Here, path: &[Segment], bound: &Bound, stop: &Stop) -> Note {
     let note = Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help).meant(at, near);
     // Where its first member is, the others are.
     let root = path.first().map_or("", |s| &s.name);
-    let layered =
-        matches!(bound.entries.get(1).and_then(|e| e.read.as_ref()).map(|r| &r.source), Some(Source::Layered { .. }));
+    let layered = matches!(
+        bound.entries.get(1).and_then(|e| e.read.as_ref()).map(|r| &r.source),
+        Some(trefoil_ir::Source::Layered { .. })
+    );
     let step = here.names.named(root).first().and_then(|i| here.names.steps.get(*i)).filter(|_| !layered);
     let declared = step.and_then(|s| s.callee.as_deref());
     let declared = declared.and_then(|c| c.members.where_it_ends(path.iter().skip(1).map(|s| &*s.name)));
