@@ -8,7 +8,7 @@ use trefoil_template::Value;
 pub enum LetterKind {
     /// A person's answer.
     Answer,
-    /// A signal.
+    /// A signal. For an activity of which nobody knows whether it was done: `retry` or `fail`.
     Signal,
     /// Somebody wants the run to stop.
     Cancel,
@@ -33,7 +33,7 @@ impl LetterKind {
 pub struct Letter {
     /// What it is.
     pub kind: LetterKind,
-    /// Of an answer: the key or label of its step. Of a signal: its name. Otherwise empty.
+    /// Of an answer, or a signal for an activity: the activity's key. Otherwise empty.
     pub key: String,
     /// What it says.
     pub value: Value,

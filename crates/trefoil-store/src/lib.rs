@@ -36,7 +36,7 @@ pub use error::{Result, StoreError};
 pub use inbox::{Letter, LetterKind, Posted};
 pub use lease::{Claim, Lease};
 pub use list::{Cursor, Filter, Page};
-pub use owner::{Hold, Owner};
+pub use owner::{Hold, Inbox, Owner};
 pub use place::default_path;
 pub use port::{NewRun, Store};
 pub use record::{Record, Spent, Status};

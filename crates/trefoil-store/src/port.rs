@@ -55,8 +55,8 @@ pub trait Store: Send + Sync {
     /// Bytes by their hash; none: the store does not have them.
     async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>>;
 
-    /// Takes a run over: one that nobody runs, or whose owner has let its lease run out. What its former owner appends from
-    /// now on is refused.
+    /// Takes a run over: one that nobody runs, or whose owner has let its lease run out, or is known to have ended. What its
+    /// former owner appends from now on is refused.
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease>;
     /// Lengthens leases. Returns the runs whose leases were lost.
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>>;

@@ -42,11 +42,11 @@ async fn fencing(store: &dyn Store) -> Result<(), String> {
     equal(&record.owner, &Some(("other".to_owned(), 20_000)), "the owner of a claimed run")?;
     done(store.release(&second).await, "releasing")?;
     refused(store.append(&second, batch(&[entry(2, scheduled("b"))])?).await, "append after releasing", lost)?;
-    // Whoever is known to be gone need not be waited for.
     done(store.claim("fenced", claim("third", 12_002, 90_000)).await, "claiming what was released")?;
+    // Whoever is known to be gone need not be waited for.
     let gone = Some("third".to_owned());
-    let fourth =
-        done(store.claim("fenced", Claim { gone, ..claim("fourth", 12_003, 90_000) }).await, "succeeding the dead")?;
+    let fourth = store.claim("fenced", Claim { gone, ..claim("fourth", 12_003, 90_000) }).await;
+    let fourth = done(fourth, "succeeding the dead")?;
     done(store.append(&fourth, batch(&[entry(2, finished(None))])?).await, "ending a run")?;
     refused(store.append(&fourth, batch(&[entry(3, scheduled("c"))])?).await, "append after the end", lost)?;
     let over = |e: &StoreError| matches!(e, StoreError::Ended { .. });

@@ -3,6 +3,7 @@
 //! `schema.sql` is the layout. SQLite from 3.7.0 to 3.51.2 can damage a database that two connections checkpoint and write at
 //! the same time, so the system's library is never used, and a live store is not for older `sqlite3` tools.
 
+mod alive;
 mod blobs;
 mod check;
 mod entries;
@@ -31,6 +32,7 @@ use crate::port::{NewRun, Store};
 use crate::record::{Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
+use alive::Alive;
 use blobs::Packed;
 use place::Place;
 use readers::Readers;
@@ -51,6 +53,7 @@ pub struct SqliteStore {
     // Dropped in this order: the last connection to close moves the log into the database.
     readers: Readers,
     writer: Writer,
+    alive: Alive,
     place: Place,
 }
 
@@ -65,7 +68,7 @@ impl SqliteStore {
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let place = Place { path: path.into(), options };
         let writer = Writer::open(place.clone())?;
-        Ok(Self { readers: Readers::new(place.clone()), writer, place })
+        Ok(Self { readers: Readers::new(place.clone()), writer, alive: Alive::new(&place), place })
     }
 
     /// Its file.
@@ -110,6 +113,9 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
+        if let Some(claim) = &run.claim {
+            self.alive.is_here(&claim.owner);
+        }
         let values = Packed::values(&run.batch);
         self.writer.write(Where::Here, move |c| runs::create(c, &run, values)).await
     }
@@ -148,8 +154,14 @@ impl Store for SqliteStore {
     }
 
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
-        let run = run.to_owned();
-        self.writer.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
+        self.alive.is_here(&claim.owner);
+        match self.claim_as(run, claim.clone()).await {
+            // Its process was killed, perhaps.
+            Err(StoreError::Held { owner, .. }) if self.alive.is_gone(&owner) => {
+                self.claim_as(run, Claim { gone: Some(owner), ..claim }).await
+            }
+            claimed => claimed,
+        }
     }
 
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
@@ -217,6 +229,11 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
+    async fn claim_as(&self, run: &str, claim: Claim) -> Result<Lease> {
+        let run = run.to_owned();
+        self.writer.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
+    }
+
     /// Gives pages that hold nothing back to the disk, some at a time.
     async fn give_back(&self) -> Result<()> {
         while self.writer.write(Where::There, |c| remove::give_back(c, PAGES)).await? {}

@@ -1,7 +1,7 @@
 //! Opening the file: its mode, what kind of file it is, settings of connections, formats.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -20,7 +20,16 @@ impl Place {
     pub fn writer(&self) -> Result<Connection> {
         self.create()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        self.prepare(flags).map_err(|fault| fault.at(self))
+        let began = Instant::now();
+        loop {
+            match self.prepare(flags).map_err(|fault| fault.at(self)) {
+                // SQLite does not wait for whoever changes the mode of the log at the same time.
+                Err(StoreError::Locked { .. }) if began.elapsed() < Duration::from_millis(self.options.busy_ms) => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn prepare(&self, flags: OpenFlags) -> Done<Connection> {
@@ -62,9 +71,13 @@ impl Place {
 
     /// The version of the file's format; 0: it is empty. An error if it is not a store, or one of a later version.
     fn format(&self, c: &Connection) -> Done<i64> {
-        let number = |pragma: &str| c.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0));
-        let (application, format) = (number("application_id")?, number("user_version")?);
-        let tables: i64 = c.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        // One statement sees one moment: somebody else may be creating it.
+        let (application, format, tables): (i64, i64, i64) = c.query_row(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
+             FROM pragma_application_id, pragma_user_version",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
         let path = self.path.clone();
         let known = FORMATS.len() as i64;
         match (application, format) {
@@ -142,7 +155,8 @@ pub fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
     options.open(path)
 }
 
-fn make_folder(folder: &Path) -> std::io::Result<()> {
+/// A new folder that only its user may look into, if there is none.
+pub fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }

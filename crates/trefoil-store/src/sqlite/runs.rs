@@ -129,6 +129,8 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
             error.map(|(code, _)| code),
             error.map(|(_, text)| text)
         ])?;
+        // Nobody reads them any more.
+        c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;
     } else {
         let status = batch.status.unwrap_or(Status::Running).name();
         let wake = batch.wake_at.map(int);

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use trefoil_machine::Entry;
 use trefoil_store::{Batch, Options, SqliteStore, Store, StoreError};
 
+use crate::runs::until;
 use crate::world::{append, claim, create, entries, on_both, open, started, step};
 
 /// An error with what to do, without the name of the folder.
@@ -264,7 +265,7 @@ fn of_a_log_that_is_cut_or_torn_every_whole_commit_is_kept_and_nothing_else() {
 
 #[test]
 fn processes_that_create_a_store_at_the_same_time_share_it() {
-    for _ in 0..10 {
+    for _ in 0..20 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         let stores = std::thread::scope(|scope| {
@@ -302,7 +303,11 @@ fn a_backup_is_the_store_at_one_moment_and_overwrites_nothing() {
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> = names.collect();
         names.sort();
-        assert_eq!(names, ["copy.db", "runs.db", "runs.db-shm", "runs.db-wal"], "nothing else is left");
+        assert_eq!(
+            names,
+            ["copy.db", "runs.db", "runs.db-owners", "runs.db-shm", "runs.db-wal"],
+            "nothing else is left"
+        );
         let copy = open(&copy);
         assert_eq!(entries(&copy, "r").await.unwrap(), [started("r"), step(1, 100_000)]);
         assert_eq!(copy.check().await.unwrap().problems, Vec::<String>::new());
@@ -339,6 +344,42 @@ fn what_was_changed_is_found() {
         `s` has 2 entries, and its record says 5
         `s` has other figures in its record than in its journal"#]]
     .assert_eq(&found);
+}
+
+#[test]
+fn a_run_whose_process_was_killed_can_be_continued_at_once() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "faults::holds_a_run", "--nocapture"]).env(HOLD, &path);
+        let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+        until(async || store.record("r").await.is_ok()).await;
+        let held = store.claim("r", claim("other")).await;
+        assert!(matches!(&held, Err(StoreError::Held { owner, .. }) if owner == "test"), "{held:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let lease = store.claim("r", claim("other")).await.unwrap();
+        append(&store, &lease, step(1, 80)).await.unwrap();
+        assert_eq!(entries(&store, "r").await.unwrap(), [started("r"), step(1, 80)]);
+        assert!(folder.path().join("runs.db-owners").exists());
+        drop(store);
+        assert!(!folder.path().join("runs.db-owners").exists(), "nothing is left of processes that have ended");
+    });
+}
+
+const HOLD: &str = "TREFOIL_TEST_HOLD";
+
+/// The child of the test before.
+#[test]
+fn holds_a_run() {
+    if let Some(path) = std::env::var_os(HOLD) {
+        let [runtime, _] = crate::world::runtimes();
+        let store = open(Path::new(&path));
+        runtime.block_on(create(&store, "r")).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(600));
+    }
 }
 
 #[test]

@@ -17,9 +17,9 @@ use trefoil_store::{Filter, Hold, NewRun, Options, Owner, SqliteStore, Status, S
 
 /// Repeats what it is asked, counts what it was asked, and never answers one of the calls.
 #[derive(Default)]
-struct Counting {
-    calls: Mutex<BTreeMap<String, u32>>,
-    stuck: Option<&'static str>,
+pub struct Counting {
+    pub calls: Mutex<BTreeMap<String, u32>>,
+    pub stuck: Option<&'static str>,
 }
 
 #[async_trait]
@@ -44,7 +44,7 @@ impl ModelProvider for Counting {
 }
 
 impl Counting {
-    fn calls(&self) -> BTreeMap<String, u32> {
+    pub fn calls(&self) -> BTreeMap<String, u32> {
         self.calls.lock().unwrap().clone()
     }
 }
@@ -60,7 +60,7 @@ fn program() -> Arc<Program> {
     b.program(main)
 }
 
-fn ports(models: Arc<Counting>, journal: impl Journal + 'static) -> Ports {
+pub fn ports(models: Arc<Counting>, journal: impl Journal + 'static) -> Ports {
     Ports {
         models,
         tools: Arc::new(NoTools),
@@ -74,12 +74,12 @@ fn ports(models: Arc<Counting>, journal: impl Journal + 'static) -> Ports {
     }
 }
 
-fn owner(path: &Path, name: &str) -> Arc<Owner> {
+pub fn owner(path: &Path, name: &str) -> Arc<Owner> {
     let store = SqliteStore::open(path, Options::default()).unwrap();
     Owner::new(Arc::new(store), name, Arc::new(SystemClock::new()))
 }
 
-fn begin(owner: &Arc<Owner>, run: &str) -> Hold {
+pub fn begin(owner: &Arc<Owner>, run: &str) -> Hold {
     owner.begin(NewRun { run: run.to_owned(), ..NewRun::default() })
 }
 
@@ -94,7 +94,7 @@ async fn resume(models: Arc<Counting>, hold: Hold) -> RunOutcome {
 }
 
 /// Asks until it is so; a test that waits for nothing ends by the time limit of its runner.
-async fn until(so: impl AsyncFn() -> bool) {
+pub async fn until(so: impl AsyncFn() -> bool) {
     while !so().await {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

@@ -3,6 +3,9 @@
 //! [`Owner`] makes a journal of any store. [`Owner::begin`] and [`Owner::resume`] make the journal of one run, which gives the run
 //! back when it is dropped: a driver's future that is dropped lets go of its run.
 
+mod inbox;
+mod letters;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,8 +19,12 @@ use trefoil_runtime::{Clock, Journal};
 
 use crate::batch::Batch;
 use crate::error::{Result, StoreError};
+use crate::inbox::Posted;
 use crate::lease::{Claim, Lease};
 use crate::port::{NewRun, Store};
+
+pub use inbox::Inbox;
+use letters::{Letters, PAUSE};
 
 /// How long a lease holds that is not renewed, in milliseconds: how long a run whose machine is gone waits for another one.
 pub const LEASE_MS: u64 = 30_000;
@@ -29,6 +36,7 @@ pub struct Owner {
     clock: Arc<dyn Clock>,
     lease_ms: u64,
     held: Mutex<BTreeMap<String, Held>>,
+    letters: Letters,
     renewing: AtomicBool,
 }
 
@@ -65,6 +73,7 @@ impl Owner {
             clock,
             lease_ms,
             held: Mutex::default(),
+            letters: Letters::default(),
             renewing: AtomicBool::new(false),
         })
     }
@@ -144,6 +153,7 @@ impl Owner {
         match lease {
             Ok(lease) => {
                 batch.lease_until = Some(self.until());
+                batch.taken.extend(self.letters.done(run));
                 let appended = self.store.append(&lease, batch).await;
                 if ends || matches!(appended, Err(StoreError::NotHeld { .. })) {
                     self.held().remove(run);
@@ -183,6 +193,7 @@ impl Owner {
 
     /// Gives a run back, soon. If there is no time left for that, its lease runs out.
     fn let_go(&self, run: &str) {
+        self.letters.forget(run);
         if let Some(Held::Leased(lease)) = self.held().remove(run)
             && let Ok(runtime) = Handle::try_current()
         {
@@ -202,6 +213,27 @@ impl Owner {
             let pause = Duration::from_millis((self.lease_ms / 3).max(1));
             runtime.spawn(renew(Arc::downgrade(self), pause));
         }
+    }
+
+    /// A letter of one of the runs that fits.
+    async fn letter<T>(&self, run: &str, fits: impl Fn(&Posted) -> Option<T>) -> Option<T> {
+        // A store that fails says so at the next append.
+        self.letters.find(&*self.store, run, fits).await.ok().flatten()
+    }
+
+    /// The next letter of a run.
+    async fn next_letter(self: &Arc<Self>, run: &str) -> Posted {
+        if let Ok(runtime) = Handle::try_current()
+            && !self.letters.asking.swap(true, Ordering::SeqCst)
+        {
+            runtime.spawn(listen(Arc::downgrade(self)));
+        }
+        self.letters.next(&*self.store, run).await
+    }
+
+    /// What came of letters is in the journal.
+    fn taken(&self, run: &str, key: &str) {
+        self.letters.taken(run, key);
     }
 
     async fn renew_all(&self) {
@@ -228,6 +260,16 @@ async fn renew(owner: Weak<Owner>, pause: Duration) {
         tokio::time::sleep(pause).await;
         match owner.upgrade() {
             Some(owner) => owner.renew_all().await,
+            None => return,
+        }
+    }
+}
+
+async fn listen(owner: Weak<Owner>) {
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        match owner.upgrade() {
+            Some(owner) => owner.letters.ask(&*owner.store, &owner.name).await,
             None => return,
         }
     }

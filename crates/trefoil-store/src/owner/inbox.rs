@@ -1,0 +1,87 @@
+//! People who are not here: their answers, decisions and requests to stop come as letters, from any process.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use trefoil_runtime::ports::{Arrived, Asked, CallSite, Decided};
+use trefoil_runtime::{HumanInbox, HumanRequest, Key};
+
+use super::Owner;
+use crate::inbox::{LetterKind, Posted};
+
+/// Asks whoever is here, and takes what others write to the runs of a process.
+pub struct Inbox {
+    owner: Arc<Owner>,
+    here: Option<Arc<dyn HumanInbox>>,
+}
+
+impl Inbox {
+    /// `here`: somebody who is asked first. Without, questions are kept, and the run waits for a letter.
+    pub fn new(owner: Arc<Owner>, here: Option<Arc<dyn HumanInbox>>) -> Self {
+        Self { owner, here }
+    }
+}
+
+#[async_trait]
+impl HumanInbox for Inbox {
+    async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
+        let fits = |posted: &Posted| match arrived(posted) {
+            Some(Arrived::Answer(key, answer)) if key == *at.key => Some(answer),
+            _ => None,
+        };
+        if let Some(answer) = self.owner.letter(at.run, fits).await {
+            return Asked::Answer(answer);
+        }
+        match &self.here {
+            Some(here) => here.ask(at, request).await,
+            None => Asked::Later,
+        }
+    }
+
+    async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
+        let fits = |posted: &Posted| match arrived(posted) {
+            Some(Arrived::Decided(key, decided)) if key == *at.key => Some(decided),
+            _ => None,
+        };
+        match (self.owner.letter(at.run, fits).await, &self.here) {
+            (None, Some(here)) => here.decided(at).await,
+            (decided, _) => decided,
+        }
+    }
+
+    async fn arrived(&self, run: &str) -> Arrived {
+        let letter = async {
+            loop {
+                if let Some(arrived) = arrived(&self.owner.next_letter(run).await) {
+                    return arrived;
+                }
+            }
+        };
+        let Some(here) = &self.here else { return letter.await };
+        tokio::select! {
+            arrived = here.arrived(run) => arrived,
+            arrived = letter => arrived,
+        }
+    }
+
+    async fn taken(&self, run: &str, key: &Key) {
+        self.owner.taken(run, key.as_str());
+        if let Some(here) = &self.here {
+            here.taken(run, key).await;
+        }
+    }
+}
+
+/// What a letter is for a run; none: something that no run waits for.
+fn arrived(posted: &Posted) -> Option<Arrived> {
+    let letter = &posted.letter;
+    let key = Key(letter.key.as_str().into());
+    let text = letter.value.to_text();
+    match (letter.kind, &*text) {
+        (LetterKind::Answer, answer) => Some(Arrived::Answer(key, answer.to_owned())),
+        (LetterKind::Signal, "retry") => Some(Arrived::Decided(key, Decided::Retry)),
+        (LetterKind::Signal, "fail") => Some(Arrived::Decided(key, Decided::Fail)),
+        (LetterKind::Cancel, _) => Some(Arrived::Cancel),
+        (LetterKind::Signal, _) => None,
+    }
+}

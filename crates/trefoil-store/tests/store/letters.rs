@@ -1,0 +1,143 @@
+//! Runs that wait for people who are elsewhere, and runs that are stopped from elsewhere.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use testbed::Build;
+use trefoil_ir::{CommandCall, Expr, HumanCall, OnTimeout, Program, StepKind};
+use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
+use trefoil_runtime::{CommandRequest, Options as RunOptions, Ports, RunOutcome, driver};
+use trefoil_store::{Inbox, Letter, LetterKind, Options, Owner, SqliteStore, Status, Store};
+use trefoil_template::Value;
+
+use crate::runs::{Counting, begin, owner, ports, until};
+use crate::world::on_both;
+
+fn letter(kind: LetterKind, key: &str, value: impl Into<Value>) -> Letter {
+    Letter { kind, key: key.to_owned(), value: value.into(), at: 1 }
+}
+
+/// Asks somebody, then a model.
+fn question() -> Arc<Program> {
+    let mut b = Build::new();
+    let prompt = Expr::Template(b.text("ok with {{input}}?"));
+    let call = HumanCall { prompt, timeout_ms: None, on_timeout: OnTimeout::Answer("nobody".into()), answer_at: None };
+    let ask = b.step("ask", StepKind::Human(Box::new(call)));
+    let ask = b.out(ask, "ask");
+    let say = b.model("say", "they say {{ask}}");
+    let body = b.sequence("", &[ask, say]);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn with_inbox(owner: &Arc<Owner>, ports: Ports) -> Ports {
+    Ports { humans: Arc::new(Inbox::new(owner.clone(), None)), ..ports }
+}
+
+async fn resume(owner: &Arc<Owner>, program: Arc<Program>, models: Arc<Counting>, run: &str) -> RunOutcome {
+    let ports = with_inbox(owner, ports(models, owner.resume(run).await.unwrap()));
+    driver::resume(program, run, ports, RunOptions::default()).await
+}
+
+#[test]
+fn an_answer_that_comes_while_no_process_runs_is_there_when_one_does() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let first = owner(&path, "first");
+        let options = RunOptions { run: Some("r".to_owned()), ..RunOptions::default() };
+        let ports = with_inbox(&first, ports(Arc::default(), begin(&first, "r")));
+        let outcome = driver::run(question(), Some("it".into()), ports, options).await;
+        assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
+        drop(first);
+
+        // Somebody else's process: it lists what waits, and writes.
+        let store = SqliteStore::open(&path, Options::default()).unwrap();
+        until(async || store.record("r").await.unwrap().owner.is_none()).await;
+        assert_eq!(store.record("r").await.unwrap().status, Status::Waiting);
+        assert_eq!(store.claimable(u64::MAX / 4, 10).await.unwrap(), Vec::<String>::new());
+        store.post("r", letter(LetterKind::Answer, "ask", "yes")).await.unwrap();
+        assert_eq!(store.claimable(0, 10).await.unwrap(), ["r"]);
+
+        let second = owner(&path, "second");
+        let outcome = resume(&second, question(), Arc::default(), "r").await;
+        assert_eq!(outcome.result.unwrap().to_text().as_ref(), "they say yes");
+        assert_eq!(store.inbox("r").await.unwrap(), []);
+        assert_eq!(store.record("r").await.unwrap().status, Status::Completed);
+        assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_run_is_stopped_from_another_process() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let first = owner(&path, "first");
+        let stuck = Arc::new(Counting { stuck: Some("say"), ..Counting::default() });
+        let mut b = Build::new();
+        let say = b.model("say", "x");
+        let main = b.flow("main", say, None);
+        let program = b.program(main);
+        let options = RunOptions { run: Some("r".to_owned()), ..RunOptions::default() };
+        let ports = with_inbox(&first, ports(stuck.clone(), begin(&first, "r")));
+        let task = tokio::spawn(driver::run(program, Some("it".into()), ports, options));
+        until(async || stuck.calls().contains_key("say")).await;
+        let store = SqliteStore::open(&path, Options::default()).unwrap();
+        store.post("r", letter(LetterKind::Cancel, "", Value::Null)).await.unwrap();
+        assert_eq!(task.await.unwrap().result.unwrap_err().code, "CANCELLED");
+        assert_eq!(store.record("r").await.unwrap().status, Status::Cancelled);
+        assert_eq!(store.inbox("r").await.unwrap(), []);
+    });
+}
+
+/// Never ends, or says so.
+struct Commands(bool);
+
+#[async_trait]
+impl CommandHost for Commands {
+    async fn run(&self, _at: CallSite<'_>, _request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        if self.0 {
+            std::future::pending::<()>().await;
+        }
+        Ok(CommandOutput { exit_code: 0, stdout: "done".to_owned(), stderr: String::new() })
+    }
+}
+
+#[test]
+fn what_becomes_of_a_command_that_was_interrupted_somebody_decides() {
+    on_both(async || {
+        for (decision, wanted) in [("retry", None), ("fail", Some("UNKNOWN_OUTCOME"))] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("runs.db");
+            let mut b = Build::new();
+            let call = CommandCall { script: "echo".into(), arguments: Vec::new(), env: Vec::new(), workdir: None };
+            let command = b.step("deploy", StepKind::Command(Box::new(call)));
+            let main = b.flow("main", command, None);
+            let program = b.program(main);
+            let first = owner(&path, "first");
+            let options = RunOptions { run: Some("r".to_owned()), ..RunOptions::default() };
+            let mut p = with_inbox(&first, ports(Arc::default(), begin(&first, "r")));
+            p.commands = Some(Arc::new(Commands(true)));
+            let task = tokio::spawn(driver::run(program.clone(), None, p, options));
+            let store = SqliteStore::open(&path, Options::default()).unwrap();
+            until(async || store.record("r").await.is_ok_and(|record| record.entries == 2)).await;
+            task.abort();
+            until(async || store.record("r").await.unwrap().owner.is_none()).await;
+            // Nobody has decided: the run waits.
+            let second = owner(&path, "second");
+            let mut p = with_inbox(&second, ports(Arc::default(), second.resume("r").await.unwrap()));
+            p.commands = Some(Arc::new(Commands(false)));
+            let outcome = driver::resume(program.clone(), "r", p.clone(), RunOptions::default()).await;
+            assert_eq!(outcome.result.unwrap_err().code, "SUSPENDED");
+            drop(p);
+            until(async || store.record("r").await.unwrap().owner.is_none()).await;
+            store.post("r", letter(LetterKind::Signal, "deploy", decision)).await.unwrap();
+            let mut p = with_inbox(&second, ports(Arc::default(), second.resume("r").await.unwrap()));
+            p.commands = Some(Arc::new(Commands(false)));
+            let outcome = driver::resume(program, "r", p, RunOptions::default()).await;
+            assert_eq!(outcome.result.err().map(|error| error.code), wanted.map(Into::into));
+            assert_eq!(store.inbox("r").await.unwrap(), []);
+        }
+    });
+}
