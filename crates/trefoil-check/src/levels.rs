@@ -5,7 +5,7 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_syntax::{Diagnostic, Severity};
 
-use crate::rule::{Rule, Run};
+use crate::rule::Rule;
 use crate::rules;
 
 /// What somebody wants a rule to be.
@@ -33,8 +33,7 @@ impl Level {
 
 /// Whether a finding is an error without which there is no program: nobody can make less of it.
 pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
-    diagnostic.severity == Severity::Error
-        && rules::rule(diagnostic.rule).is_none_or(|r| matches!(r.run, rules::Run::Load))
+    diagnostic.severity == Severity::Error && rules::rule(diagnostic.rule).is_none_or(Rule::is_of_loading)
 }
 
 impl Levels {
@@ -68,7 +67,7 @@ impl Levels {
     }
     /// Whether a finding of a rule can be shown. What keeps a program from loading always is.
     pub fn shows(&self, rule: &Rule) -> bool {
-        if matches!(rule.run, Run::Load) {
+        if rule.is_of_loading() {
             return true;
         }
         match self.set.get(rule.name) {

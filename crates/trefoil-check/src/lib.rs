@@ -26,23 +26,6 @@ use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Shared};
 
-/// Rules of loading after which nothing more is to be said about the type of what is read.
-const TYPES: [&str; 2] = ["wrong-type", "working-dot-node-id"];
-
-/// Findings of the rules without those that loading has made already, about the same place and to the same effect.
-pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
-    if said.is_empty() {
-        return found;
-    }
-    let told = |new: &Diagnostic| {
-        let (Some(file), Some(span), Some(rule)) = (new.file, new.span, rule(new.rule)) else { return false };
-        let here = said.iter().filter(|old| old.file == Some(file));
-        let mut here = here.filter(|old| old.span.is_some_and(|s| s.start < span.end && span.start < s.end));
-        here.any(|old| old.rule == new.rule || TYPES.contains(&old.rule) && rule.group == Group::Types)
-    };
-    found.into_iter().filter(|new| !told(new)).collect()
-}
-
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
     let roots = [Root { flow: program.entry, limits: *limits }];
@@ -62,9 +45,9 @@ pub fn check_for(
     let flows = roots.iter().map(|root| root.flow).collect();
     let model = &Model::new(program, facts, mistakes, flows);
     let mut found = Vec::new();
-    let own = RULES.iter().map(|rule| (*rule, rule.run));
-    let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
-    for (rule, run) in own.chain(beyond).filter(|(rule, _)| wanted(rule)) {
+    let looks =
+        RULES.iter().filter(|rule| wanted(rule)).flat_map(|rule| rule.looks().iter().map(move |run| (*rule, *run)));
+    for (rule, run) in looks {
         let (Run::Program(look) | Run::Declared(look) | Run::Whole(look)) = run else { continue };
         let mut cx = Context { model, roots, rule, run, found: Shared::default() };
         look(&mut cx);

@@ -28,8 +28,10 @@ pub struct Rule {
 /// Who finds it.
 #[derive(Debug, Clone, Copy)]
 pub enum Run {
-    /// Reading and lowering.
+    /// Reading, binding and the finders of mistakes in what is written.
     Load,
+    /// The same, of what is certain as it is written; and this crate, of what only the program shows: on some paths, by types.
+    Both(&'static [Run]),
     /// This crate, in a program: what it says rests on nothing but what it names and what that reads.
     Program(Look),
     /// The same; what it says rests on all of what is declared around the place: that a state has no other transition.
@@ -106,7 +108,7 @@ impl Context<'_> {
         let doubtful = match self.run {
             Run::Whole(_) => gaps.reach(diagnostic.file),
             Run::Declared(_) => at.is_some_and(|at| gaps.touch(at)),
-            Run::Program(_) | Run::Load | Run::Tree(_) => false,
+            Run::Program(_) | Run::Load | Run::Both(_) | Run::Tree(_) => false,
         };
         if doubtful || at.is_some_and(|at| gaps.rename(at)) || places.iter().any(|at| gaps.touch(*at)) {
             return;
@@ -138,6 +140,18 @@ impl TreeContext<'_> {
 }
 
 impl Rule {
+    /// Whether an error of it may keep a program from being made.
+    pub fn is_of_loading(&self) -> bool {
+        matches!(self.run, Run::Load | Run::Both(_))
+    }
+    /// How this crate looks.
+    pub fn looks(&self) -> &[Run] {
+        match &self.run {
+            Run::Load => &[],
+            Run::Both(all) => all,
+            run => std::slice::from_ref(run),
+        }
+    }
     /// The first paragraph of its page.
     pub fn summary(&self) -> &'static str {
         let text = self.page.split_once('\n').map_or("", |(_, rest)| rest).trim_start();

@@ -48,7 +48,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("too-deep", "agent calls that are nested too deep"),
     ("command-syntax", "a command that the shell cannot read"),
     ("copied-value", "two entries of a map with the same value, although the second has one of its own"),
-    ("never-true", "a comparison that is always true or always false"),
     ("bad-path", "a malformed path"),
     ("bad-model", "a model that is not of the form `provider:model`"),
     ("conflicting-keys", "two keys that exclude each other"),

@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 use trefoil_syntax::hash::HashMap;
 
 use crate::rule::Rule;
-pub(crate) use crate::rule::Run;
 
 mod credential;
 mod load;
@@ -30,6 +29,7 @@ rules! {
     unreachable_step,
     unconnected_node,
     loop_never_ends,
+    never_true,
     endless_loop,
     missing_transition,
     implicit_end,
@@ -59,30 +59,12 @@ mod always_there;
 mod denied;
 mod maybe_undefined;
 mod members;
-mod never_true;
 mod secret_in_prompt;
 mod shadowed_name;
 mod siblings;
 mod unanswered;
 mod unordered_read;
 mod write_conflict;
-
-/// Rules of loading that look on in the program: where lowering does not see far enough. What loading has said already is
-/// taken out by [`crate::unsaid`].
-pub(crate) static BEYOND_LOADING: &[(&str, Run)] = &[
-    ("unordered-read", Run::Program(unordered_read::run)),
-    ("maybe-undefined", Run::Program(maybe_undefined::run)),
-    ("unknown-property", Run::Program(members::unknown_property)),
-    ("unknown-property", Run::Program(members::of_items)),
-    ("property-of-text", Run::Program(members::property_of_text)),
-    ("never-true", Run::Program(never_true::run)),
-    ("no-effect", Run::Program(denied::run)),
-    ("unknown-value", Run::Declared(unanswered::run)),
-    ("never-true", Run::Program(always_there::run)),
-    ("secret-in-prompt", Run::Program(secret_in_prompt::run)),
-    ("shadowed-name", Run::Program(shadowed_name::run)),
-    ("write-conflict", Run::Whole(write_conflict::run)),
-];
 
 /// Every rule, those of loading first.
 pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| load::RULES.iter().chain(PROGRAM).collect());

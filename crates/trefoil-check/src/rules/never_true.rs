@@ -2,17 +2,32 @@
 //! beyond a schema's limits.
 
 use trefoil_ir::Cond;
-use trefoil_syntax::{Diagnostic, Location, Span, suggest};
+use trefoil_syntax::{Diagnostic, Location, Severity, Span, suggest};
 use trefoil_template::{Comparison, Expression, Value};
 
-use crate::rule::Context;
+use super::always_there;
+use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::cases::{Truth, truth};
 use crate::semantic::compare::{Compared, Side};
 use crate::semantic::conditions::{self, Decides, is_joined};
 use trefoil_ir::types::{self, Member};
 
+pub(super) const RULE: Rule = Rule {
+    name: "never-true",
+    group: Group::Types,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("never_true.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    compared(cx);
+    always_there::run(cx);
+}
+
 /// Looks at every comparison, and at every condition that is made of several.
-pub(super) fn run(cx: &mut Context<'_>) {
+fn compared(cx: &mut Context<'_>) {
     let model = cx.model;
     let mut told: Vec<Location> = Vec::new();
     for compared in model.comparisons() {

@@ -61,8 +61,7 @@ impl Folder {
         let mistakes = Mistakes::of(&said, files);
         if let Some(program) = &linked.program {
             let roots = [Root { flow: program.entry, limits: *limits }];
-            let new = trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true);
-            all.extend(trefoil_check::unsaid(new, &said));
+            all.extend(trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true));
         }
         all.extend(said);
         all
@@ -94,8 +93,7 @@ fn found(front: &str, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
 pub fn ours(rule: &str) -> bool {
     // Loading finds it too, in branches; what it finds in nodes is asked of the program.
     let beyond = rule == "write-conflict";
-    trefoil_check::rule(rule)
-        .is_some_and(|r| (beyond || !matches!(r.run, trefoil_check::Run::Load)) && r.level.is_some())
+    trefoil_check::rule(rule).is_some_and(|r| (beyond || !r.is_of_loading()) && r.level.is_some())
 }
 
 /// Asserts the findings of the rules of one group.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use trefoil::internals::codes::{CODES, Code, When, code};
 use trefoil_check::catalogue::level;
-use trefoil_check::{RULES, Rule, Run, rule};
+use trefoil_check::{RULES, Rule, rule};
 use trefoil_syntax::suggest;
 
 use crate::{exit, output};
@@ -86,7 +86,7 @@ fn about(rule: &Rule) -> String {
     if let Some(strict) = rule.strict {
         let _ = write!(out, ", with --strict {}", level(Some(strict)));
     }
-    if matches!(rule.run, Run::Load) {
+    if rule.is_of_loading() {
         out.push_str(", reported by loading");
     }
     out

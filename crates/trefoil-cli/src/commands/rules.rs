@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use trefoil_check::Rule;
 use trefoil_check::catalogue::{in_order, level};
-use trefoil_check::{Rule, Run};
 
 use crate::output;
 
@@ -38,7 +38,7 @@ fn as_json(rule: &'static Rule) -> serde_json::Value {
         "group": rule.group.name(),
         "level": level(rule.level),
         "strict_level": level(rule.strict.or(rule.level)),
-        "found_by": match rule.run { Run::Load => "loading", _ => "checking" },
+        "found_by": if rule.is_of_loading() { "loading" } else { "checking" },
         "summary": rule.summary().replace('\n', " "),
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trefoil::internals::{Checks, LoadOptions, rules};
-use trefoil_check::{Level, Levels, Rule, Run};
+use trefoil_check::{Level, Levels, Rule};
 use trefoil_syntax::Severity;
 
 use crate::Folder;
@@ -111,8 +111,7 @@ fn the_registry_lists_exactly_what_loading_reports() {
             .flatten()
             .map(|(name, _)| *name)
             .collect();
-    let listed: BTreeSet<&str> =
-        trefoil_check::RULES.iter().filter(|r| matches!(r.run, Run::Load)).map(|r| r.name).collect();
+    let listed: BTreeSet<&str> = trefoil_check::RULES.iter().filter(|r| r.is_of_loading()).map(|r| r.name).collect();
     let without: Vec<_> = of_crates.difference(&listed).collect();
     let unknown: Vec<_> = listed.difference(&of_crates).collect();
     assert!(without.is_empty(), "no page in checker for {without:?}");
