@@ -12,11 +12,18 @@ use crate::{exit, output};
 #[group(id = "store_args")]
 pub struct StoreArgs {
     /// Where runs are kept (default: `trefoil/runs.db` in the user's data folder)
-    #[arg(id = "store", long = "store", value_name = "PATH", env = "TREFOIL_STORE", hide_env_values = true)]
+    #[arg(
+        id = "store",
+        long = "store",
+        value_name = "PATH",
+        env = "TREFOIL_STORE",
+        hide_env_values = true,
+        global = true
+    )]
     path: Option<PathBuf>,
     /// What a run can lose: `sync`: nothing that was reported, even if the power fails; `batch`: the last steps if the power
     /// fails, nothing if only the process ends
-    #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true)]
+    #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true, global = true)]
     durability: Level,
 }
 

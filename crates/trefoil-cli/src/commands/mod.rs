@@ -14,6 +14,7 @@ mod rules;
 pub mod run;
 mod runs;
 mod schema;
+mod store;
 mod trace;
 mod trust;
 
@@ -29,6 +30,7 @@ pub enum Command {
     Run(run::Run),
     Resume(resume::Resume),
     Runs(runs::Runs),
+    Store(store::Store),
     Check(check::Check),
     Explain(explain::Explain),
     Rules(rules::Rules),
@@ -50,6 +52,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Run(args) => run::run(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Runs(args) => runs::run(&args),
+        Command::Store(args) => store::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rules(args) => rules::run(&args),

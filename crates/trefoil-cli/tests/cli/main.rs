@@ -28,6 +28,7 @@ mod readme;
 mod reference;
 mod render;
 mod run;
+mod store;
 #[cfg(unix)]
 mod terminal;
 mod trace;

@@ -217,7 +217,11 @@ impl Store for SqliteStore {
     }
 
     async fn check(&self) -> Result<Health> {
-        self.readers.read(check::all).await
+        match self.readers.read(check::all).await {
+            // So damaged that it cannot be read to its end.
+            Err(StoreError::Corrupt { why, .. }) => Ok(Health { problems: vec![why], ..Health::default() }),
+            health => health,
+        }
     }
 
     async fn size(&self) -> Result<Size> {
