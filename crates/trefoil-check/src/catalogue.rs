@@ -86,6 +86,7 @@ pub fn level(severity: Option<Severity>) -> &'static str {
         Some(Severity::Error) => "error",
         Some(Severity::Warning) => "warning",
         Some(Severity::Info) => "info",
+        Some(Severity::Hint) => "hint",
         None => "off",
     }
 }

@@ -23,6 +23,7 @@ pub enum Level {
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     strict: bool,
+    hints: bool,
     set: HashMap<&'static str, Level>,
 }
 
@@ -41,6 +42,10 @@ impl Levels {
     pub fn strict(&mut self) {
         self.strict = true;
     }
+    /// With hints.
+    pub fn hints(&mut self) {
+        self.hints = true;
+    }
     /// Sets a rule's level; a later call wins. Whether there is such a rule.
     pub fn set(&mut self, rule: &str, level: Level) -> bool {
         match rules::rule(rule) {
@@ -56,7 +61,7 @@ impl Levels {
     pub fn after(&self, others: &Self) -> Self {
         let mut set = others.set.clone();
         set.extend(&self.set);
-        Self { strict: self.strict || others.strict, set }
+        Self { strict: self.strict || others.strict, hints: self.hints || others.hints, set }
     }
     /// Whether a rule is asked for by name or by `--strict`, so that what a manifest says about it does not count.
     pub fn insists(&self, rule: &str) -> bool {
@@ -82,6 +87,9 @@ impl Levels {
         }
         let rule = rules::rule(diagnostic.rule);
         let asked = self.set.get(diagnostic.rule);
+        if diagnostic.severity == Severity::Hint && asked.is_none() {
+            return Some(diagnostic).filter(|_| self.hints);
+        }
         match (asked, rule) {
             (Some(Level::Allow), _) => return None,
             (Some(Level::Warn), _) => diagnostic.severity = Severity::Warning,

@@ -30,7 +30,11 @@ impl Args for LevelArgs {
             flag.action(ArgAction::Append).value_delimiter(',').value_parser(known)
         });
         let strict = Arg::new("strict").long("strict").action(ArgAction::SetTrue);
-        command.args(flags).arg(strict.help("Use the stricter levels meant for CI (see `trefoil rules`)"))
+        let hints = Arg::new("hints").long("hints").action(ArgAction::SetTrue);
+        command
+            .args(flags)
+            .arg(strict.help("Use the stricter levels meant for CI (see `trefoil rules`)"))
+            .arg(hints.help("Also show hints, such as names that are empty in the first pass of a loop"))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
@@ -52,6 +56,9 @@ impl FromArgMatches for LevelArgs {
         let mut levels = Levels::default();
         if matches.get_flag("strict") {
             levels.strict();
+        }
+        if matches.get_flag("hints") {
+            levels.hints();
         }
         for (_, rule, level) in asked {
             levels.set(rule, level);

@@ -163,7 +163,7 @@ impl Workspace {
         Arc::new(self.texts())
     }
     fn check(&self, root: &Path, instead: impl IntoIterator<Item = (PathBuf, String)>) -> Analysis {
-        self.look(root, instead, Some(Checks::default()))
+        self.look(root, instead, Some(with_hints()))
     }
     fn look(
         &self,
@@ -219,4 +219,11 @@ fn holds_manifest(folder: &Path) -> bool {
         let parsed = yaml::parse(FileId(0), &source, &yaml::Limits::default());
         parsed.root.is_some_and(|root| !matches!(detect(&root), Detection::Unknown))
     })
+}
+
+/// Every rule at its own level, and hints, which editors show faintly.
+fn with_hints() -> Checks {
+    let mut checks = Checks::default();
+    checks.levels.hints();
+    checks
 }

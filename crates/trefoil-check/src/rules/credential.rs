@@ -54,6 +54,10 @@ const KEYS: &[&str] = &[
     "privatekey",
     "token",
     "xapikey",
+    "pwd",
+    "signingkey",
+    "encryptionkey",
+    "authkey",
 ];
 
 /// What stands in examples for a credential.
@@ -187,16 +191,47 @@ impl Starts {
     }
 }
 
-/// Whether a key of a manifest holds a credential.
+/// Whether a key of a manifest holds a credential: it is named as one, or its last words are (`SLACK_BOT_TOKEN`, `dbPassword`).
 pub(super) fn is_key(key: &str) -> bool {
     let mut plain = [0; 16];
-    let mut length = 0;
-    for letter in key.bytes().filter(u8::is_ascii_alphanumeric) {
-        let Some(place) = plain.get_mut(length) else { return false };
-        *place = letter.to_ascii_lowercase();
-        length += 1;
+    // From its end, word by word, while it can be one of the names.
+    let mut start = key.len();
+    for (at, letter) in key.char_indices().rev() {
+        if letter.is_ascii_alphanumeric() {
+            start = at;
+        }
+        let before = key.get(..at).and_then(|rest| rest.chars().next_back());
+        let begins = !before
+            .is_some_and(|b| b.is_ascii_alphanumeric() && !(b.is_ascii_lowercase() && letter.is_ascii_uppercase()));
+        if !letter.is_ascii_alphanumeric() || !begins {
+            continue;
+        }
+        let mut length = 0;
+        for byte in key.get(start..).unwrap_or_default().bytes().filter(u8::is_ascii_alphanumeric) {
+            let Some(place) = plain.get_mut(length) else { return false };
+            *place = byte.to_ascii_lowercase();
+            length += 1;
+        }
+        if plain.get(..length).is_some_and(|plain| KEYS.iter().any(|k| k.as_bytes() == plain)) {
+            return true;
+        }
     }
-    plain.get(..length).is_some_and(|plain| KEYS.iter().any(|k| k.as_bytes() == plain))
+    false
+}
+
+/// Whether a value is a password, if its key says that it is one: shorter than a token.
+pub(super) fn is_password(key: &str, value: &str) -> bool {
+    let value = value.trim();
+    let lower = key.to_ascii_lowercase();
+    let name = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let mixed = value.chars().any(|c| c.is_ascii_digit()) && value.chars().any(|c| c.is_ascii_alphabetic());
+    ["password", "passwd", "passphrase", "pwd"].iter().any(|end| lower.ends_with(end))
+        && value.len() >= 6
+        && mixed
+        && !name
+        && value.chars().all(in_value)
+        && !value.starts_with(['/', '.'])
+        && !is_stand_in(value)
 }
 
 /// Whether a value is one, and not the name of where it is kept.
@@ -232,7 +267,7 @@ fn is_stand_in(token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_text, is_key, is_value};
+    use super::{in_text, is_key, is_password, is_value};
 
     #[test]
     fn credentials_are_found_where_they_stand() {
@@ -274,6 +309,12 @@ mod tests {
     #[test]
     fn a_key_that_names_a_credential_has_one_or_its_name() {
         assert!(is_key("api_key") && is_key("X-API-Key") && is_key("clientSecret") && !is_key("max_tokens"));
+        assert!(
+            is_key("SLACK_BOT_TOKEN") && is_key("db_password") && is_key("githubToken") && is_key("STRIPE-API-KEY")
+        );
+        assert!(!is_key("TOKEN_BUDGET") && !is_key("password_policy") && !is_key("monkey") && !is_key("tokens"));
+        assert!(is_password("DB_PASSWORD", "hunter2") && !is_password("DB_PASSWORD", "postgres"));
+        assert!(!is_password("PASSWORD", "{{env.PW1}}") && !is_password("PASSWORD", "/run/secrets/pw1"));
         assert!(is_value("tr0ub4dor-and-3"));
         for value in ["OPENAI_API_KEY_2", "{{secrets.x12y34}}", "env:API_KEY_12", "string", "billing-signing-secret"] {
             assert!(!is_value(value), "{value}");

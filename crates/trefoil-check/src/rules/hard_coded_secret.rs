@@ -37,7 +37,9 @@ fn text_of(cx: &mut TreeContext<'_>, text: &Text, key: Option<&str>) {
         report(cx, span, what, text.value.get(found.range.clone()).unwrap_or_default());
     }
     if found.is_empty()
-        && let Some(key) = key.filter(|k| credential::is_value(&text.value) && credential::is_key(k))
+        && let Some(key) = key.filter(|k| {
+            (credential::is_value(&text.value) || credential::is_password(k, &text.value)) && credential::is_key(k)
+        })
     {
         report(cx, text.content(), &format!("the value of `{key}`"), &text.value);
     }

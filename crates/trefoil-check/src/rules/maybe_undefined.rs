@@ -25,8 +25,11 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         let path = read.path();
-        let message = match result(model, &results, read).filter(|_| *why == Why::NotVisited) {
-            Some((name, state)) if read.step.and_then(|step| model.named(step)) == Some(state) => {
+        let state = result(model, &results, read).filter(|_| *why == Why::NotVisited);
+        let own = |state| read.step.and_then(|step| model.named(step)) == Some(state);
+        let again = state.as_ref().is_some_and(|(_, state)| own(*state));
+        let message = match state {
+            Some((name, _)) if again => {
                 format!("`{path}` has no value on the first visit of {name}")
             }
             Some((name, _)) => {
@@ -35,7 +38,13 @@ pub(super) fn run(cx: &mut Context<'_>) {
             None => format!("`{path}` has no value if {}", because(model, &left, read, why)),
         };
         let d = cx.finding(read.at, message);
-        let d = if read.strict { Diagnostic { severity: Severity::Warning, ..d } } else { d };
+        // The usual loop: the first pass is without what a later step of it says.
+        let usual = *why == Why::FirstPass || again;
+        let d = match (read.strict, usual) {
+            (true, _) => Diagnostic { severity: Severity::Warning, ..d },
+            (false, true) => Diagnostic { severity: Severity::Hint, ..d },
+            (false, false) => d,
+        };
         let missing = read.words.map(|words| words.missing(&path));
         cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
     }

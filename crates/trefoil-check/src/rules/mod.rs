@@ -52,11 +52,16 @@ rules! {
     same_question,
     reads_nothing,
     unencrypted_credential,
+    bypassed_gate,
+    unread_input,
+    other_case,
+    prompt_against_schema,
     portability,
 }
 
 mod always_there;
 mod denied;
+mod lost_write;
 mod maybe_undefined;
 mod members;
 mod secret_in_prompt;

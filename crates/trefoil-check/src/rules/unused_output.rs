@@ -15,8 +15,8 @@ use crate::semantic::Model;
 pub(super) const RULE: Rule = Rule {
     name: "unused-output",
     group: Group::Names,
-    level: Some(Severity::Info),
-    strict: Some(Severity::Warning),
+    level: Some(Severity::Warning),
+    strict: None,
     page: include_str!("unused_output.md"),
     run: Run::Whole(run),
 };

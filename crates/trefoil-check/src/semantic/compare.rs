@@ -1,7 +1,7 @@
 //! Every comparison of a program, with the types of what is compared: of conditions and of the tests in templates.
 
 use trefoil_ir::walk::{self, Evaluated, children};
-use trefoil_ir::{FlowId, Program, Source, Spelling};
+use trefoil_ir::{FlowId, Program, SlotId, Source, Spelling};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::policy::ConditionGrammar;
 use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words};
@@ -12,6 +12,8 @@ use trefoil_ir::types;
 /// A comparison of two values.
 #[derive(Debug, Clone)]
 pub struct Compared {
+    /// In which flow.
+    pub flow: FlowId,
     /// The path that is compared.
     pub at: Location,
     /// The path's side.
@@ -41,6 +43,8 @@ pub struct Side {
     pub spelling: Option<Spelling>,
     /// It may be missing.
     pub optional: bool,
+    /// The slots that a path reads, if it is compared as it is.
+    pub slots: Vec<SlotId>,
 }
 
 /// A text with comparisons, taken apart.
@@ -167,7 +171,16 @@ impl Written<'_> {
         let (value, other) = if swapped { (right, left) } else { (left, right) };
         let comparison = if swapped { comparison.turned().unwrap_or(comparison) } else { comparison };
         let at = Location::new(self.file, *span);
-        found.push(Compared { at, value, other, comparison, strict: self.strict, words: self.words, same });
+        found.push(Compared {
+            flow: self.flow,
+            at,
+            value,
+            other,
+            comparison,
+            strict: self.strict,
+            words: self.words,
+            same,
+        });
     }
 
     /// Whether two operands are one path.
@@ -184,7 +197,14 @@ impl Written<'_> {
     }
 
     fn side(&self, expression: &Expression, types: &Types<'_>) -> Option<Side> {
-        let side = |words: String, schema| Side { words, schema, literal: None, spelling: None, optional: true };
+        let side = |words: String, schema| Side {
+            words,
+            schema,
+            literal: None,
+            spelling: None,
+            optional: true,
+            slots: Vec::new(),
+        };
         Some(match expression {
             Expression::Literal(value, at) => Side {
                 words: value.to_text().to_string(),
@@ -192,6 +212,7 @@ impl Written<'_> {
                 literal: Some(value.clone()),
                 spelling: at.0.and_then(|at| self.written.get(at as usize).copied()),
                 optional: false,
+                slots: Vec::new(),
             },
             Expression::Reference(i) => {
                 let reference = self.references.get(*i as usize)?;
@@ -204,7 +225,7 @@ impl Written<'_> {
                     Some(_) => types::union([known, types::of_kind("string")]),
                     None => known,
                 };
-                Side { optional: walk.optional, ..side(reference.dotted(), known) }
+                Side { optional: walk.optional, slots: source.slots(), ..side(reference.dotted(), known) }
             }
             Expression::Call(function, arguments) => {
                 let kind = match function {

@@ -21,6 +21,7 @@ mod slots;
 pub mod states;
 pub mod taint;
 pub mod together;
+pub mod told;
 mod types;
 pub mod visits;
 mod writers;

@@ -488,7 +488,18 @@ fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
     conflict("output.same.one", "output.same.two", expect![""]);
     conflict("output.same", "output.other", expect![""]);
     let ordered = fork("output.same", "output.same.deep", "  - { from: x, to: z }\n");
-    expect(Group::Flow, "sirenspec", &[("flow.yaml", &ordered)], expect![""]);
+    expect(
+        Group::Flow,
+        "sirenspec",
+        &[("flow.yaml", &ordered)],
+        expect![[r#"
+        6:38 warning write-conflict: `z` writes below `same`, which destroys what `x` wrote there
+          | z: { agent: a, writes: output.same.deep }
+          |                                    ^^^^
+          at 5:33: written here
+          help: write to a path that is not below the value of another node
+    "#]],
+    );
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod endless_loop;
 mod flow;
 mod models;
 mod nodes;
+mod prompts;
 mod safety;
 mod siblings;
 mod sound_manifests;

@@ -35,7 +35,7 @@ fn what_a_plain_echo_is_given_in_its_environment_is_read() {
     B: { kind: System, command: echo, env: { ANSWER: "none" } }
 "#,
         expect![[r#"
-            7:5 info unused-output: nothing reads the result of `A`
+            7:5 warning unused-output: nothing reads the result of `A`
               | A: { kind: Agent, age
               | ^
               help: read it in a later step or in the output, or remove the step
@@ -230,7 +230,7 @@ fn what_a_block_asks_for_implies_what_ran_before_it() {
     review(
         "{{#if input.x}}{{A.output}}{{/if}}",
         expect![[r#"
-            10:32 info maybe-undefined: `A.output` has no value on the first visit of `A`
+            10:32 hint maybe-undefined: `A.output` has no value on the first visit of `A`
               | input: "{{#if input.x}}{{A.output}}{{/if}}"
               |                          ^^^^^^^^
               help: guard it with `{{#if A.output}}`, or write `{{default A.output "..."}}`
@@ -239,7 +239,7 @@ fn what_a_block_asks_for_implies_what_ran_before_it() {
     review(
         "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}",
         expect![[r#"
-            10:52 info maybe-undefined: `A.output` has no value on the first visit of `A`
+            10:52 hint maybe-undefined: `A.output` has no value on the first visit of `A`
               | ...: "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}"
               |                                            ^^^^^^^^
               help: guard it with `{{#if A.output}}`, or write `{{default A.output "..."}}`

@@ -140,6 +140,7 @@ pub fn shown<'a>(project: &Project, all: impl Iterator<Item = &'a Diagnostic>) -
 fn block(project: &Project, d: &Diagnostic) -> String {
     let severity = match d.severity {
         Severity::Info => "info",
+        Severity::Hint => "hint",
         Severity::Warning => "warning",
         Severity::Error => "error",
     };

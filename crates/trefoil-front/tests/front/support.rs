@@ -93,6 +93,7 @@ pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
 fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
     let severity = match d.severity {
         Severity::Info => "info",
+        Severity::Hint => "hint",
         Severity::Warning => "warning",
         Severity::Error => "error",
     };

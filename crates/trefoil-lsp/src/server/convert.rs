@@ -63,6 +63,7 @@ impl<'s> Converter<'s> {
                 Severity::Error => lsp::DiagnosticSeverity::Error,
                 Severity::Warning => lsp::DiagnosticSeverity::Warning,
                 Severity::Info => lsp::DiagnosticSeverity::Information,
+                Severity::Hint => lsp::DiagnosticSeverity::Hint,
             }),
             code: Some(lsp::Code::String(d.rule.to_owned())),
             code_description: rule(d.rule)

@@ -9,9 +9,11 @@ pub use shared::Shared;
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
-/// How bad it is. Ordered: `Info < Warning < Error`.
+/// How bad it is. Ordered: `Hint < Info < Warning < Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
+    /// How something usual works that is as it should be: shown only to who asks for it.
+    Hint,
     /// Worth knowing, nothing to fix.
     Info,
     /// Runs, but not as written or not as meant.

@@ -22,7 +22,7 @@ impl Loaded {
         let (maybe, notes): (Vec<_>, Vec<_>) = self
             .diagnostics
             .iter()
-            .filter(|d| d.severity == Severity::Info || d.rule == MAYBE)
+            .filter(|d| d.severity <= Severity::Info || d.rule == MAYBE)
             .partition(|d| d.rule == MAYBE);
         let read: HashSet<_> = self.facts.mentions.iter().filter_map(|m| m.to).collect();
         let outputs = self.facts.declarations.iter().filter(|d| {

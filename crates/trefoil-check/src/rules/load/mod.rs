@@ -3,7 +3,8 @@
 use trefoil_syntax::Severity;
 
 use super::{
-    denied, maybe_undefined, members, secret_in_prompt, shadowed_name, unanswered, unordered_read, write_conflict,
+    denied, lost_write, maybe_undefined, members, secret_in_prompt, shadowed_name, unanswered, unordered_read,
+    write_conflict,
 };
 use crate::rule::{Group, Rule, Run};
 
@@ -122,7 +123,7 @@ pub(super) static RULES: &[Rule] = load! {
     "invalid-reference" Flow Error;
     "reference-version" Flow Info;
     "impossible-transition" Flow Warning Error;
-    "write-conflict" Flow Warning Error => [Run::Whole(write_conflict::run)];
+    "write-conflict" Flow Warning Error => [Run::Whole(write_conflict::run), Run::Whole(lost_write::run)];
     "ambiguous-step" Flow Error;
     "too-deep" Flow Error;
     "env-decides" Flow Error;

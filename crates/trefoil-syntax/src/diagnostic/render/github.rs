@@ -17,7 +17,7 @@ pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
         let command = match d.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
-            Severity::Info => "notice",
+            Severity::Info | Severity::Hint => "notice",
         };
         let (file, span) = place(files, d.file, d.span);
         let mut properties = String::new();

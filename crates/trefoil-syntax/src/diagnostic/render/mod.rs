@@ -24,6 +24,7 @@ fn name(severity: Severity) -> &'static str {
         Severity::Error => "error",
         Severity::Warning => "warning",
         Severity::Info => "info",
+        Severity::Hint => "hint",
     }
 }
 

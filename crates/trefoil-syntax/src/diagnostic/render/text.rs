@@ -74,6 +74,7 @@ fn group<'a>(d: &'a Diagnostic, files: &'a Files) -> (Group<'a>, bool) {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Info => Level::INFO,
+        Severity::Hint => Level::NOTE,
     };
     let mut group = Group::with_title(level.primary_title(clean(&d.message)).id(d.rule));
     let (file, span) = place(files, d.file, d.span);

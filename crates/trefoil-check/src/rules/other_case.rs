@@ -1,0 +1,76 @@
+//! A condition that compares an answer with a word which the prompt writes with other capitals.
+
+use trefoil_ir::{FlowId, SlotId, StepId, types};
+use trefoil_syntax::Severity;
+use trefoil_syntax::hash::HashMap;
+use trefoil_template::{Comparison, Value};
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::told::{self, Told};
+
+pub(super) const RULE: Rule = Rule {
+    name: "other-case",
+    group: Group::Types,
+    level: Some(Severity::Warning),
+    strict: None,
+    page: include_str!("other_case.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    let outs = model.steps().iter().filter_map(|(flow, id)| Some(((*flow, model.program.step(*id)?.out?), *id)));
+    let writers: HashMap<(FlowId, SlotId), StepId> = outs.collect();
+    for compared in model.comparisons() {
+        if !matches!(compared.comparison, Comparison::Equal | Comparison::NotEqual) {
+            continue;
+        }
+        let Some(word) = compared.other.literal.as_ref().and_then(Value::as_str).filter(|w| is_word(w)) else { continue };
+        // Of a text with declared choices a wrong one is never true; other values are not text of a model.
+        let text = types::solid_kinds(&compared.value.schema).is_none_or(|kinds| kinds.contains(&"string"));
+        if !text || types::choices(&compared.value.schema).is_some() {
+            continue;
+        }
+        let steps = compared.value.slots.iter().filter_map(|slot| writers.get(&(compared.flow, *slot)));
+        let told: Vec<Told> = steps.flat_map(|step| told::by_step(model.program, *step)).collect();
+        let Some((asked, at)) = written_otherwise(word, &told) else { continue };
+        let message = format!("this compares with `{word}`, but the prompt asks for `{asked}`");
+        let d = cx.finding(compared.at, message).label(at, "the prompt");
+        cx.report(d.help("capitals count in comparisons: write the word the same way in both places"));
+    }
+}
+
+/// A word with letters that have capitals.
+fn is_word(text: &str) -> bool {
+    text.len() > 1
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+        && text.to_lowercase() != text.to_uppercase()
+}
+
+/// How the prompts write a word, if none writes it as the condition does.
+fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, trefoil_syntax::Location)> {
+    let lower = word.to_lowercase();
+    let mut other = None;
+    for one in told {
+        for (before, found) in words(&one.words).filter(|(_, found)| found.to_lowercase() == lower) {
+            if found == word {
+                return None;
+            }
+            // In a sentence a word is not what has to be answered, unless it stands out.
+            let capitals = found.len() > 1 && found.to_uppercase() == *found;
+            if capitals || matches!(before, Some('"' | '\'' | '`')) {
+                other.get_or_insert((found, one.at));
+            }
+        }
+    }
+    other
+}
+
+/// The words of a text, each with the character before it.
+fn words(text: &str) -> impl Iterator<Item = (Option<char>, &str)> {
+    text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).filter(|word| !word.is_empty()).map(|word| {
+        // A part of the text: its place is told by the addresses.
+        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+        (text.get(..at).and_then(|before| before.chars().next_back()), word)
+    })
+}

@@ -1,0 +1,195 @@
+//! A prompt that asks for what the schema of the answer does not allow.
+
+use trefoil_ir::{AnswerFormat, StepKind, types};
+use trefoil_syntax::Severity;
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::told;
+
+pub(super) const RULE: Rule = Rule {
+    name: "prompt-against-schema",
+    group: Group::Models,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("prompt_against_schema.md"),
+    run: Run::Program(run),
+};
+
+/// Phrases that ask for no JSON.
+const NO_JSON: &[&str] = &[
+    "do not use json",
+    "don't use json",
+    "do not return json",
+    "don't return json",
+    "no json",
+    "not json",
+    "without json",
+    "plain text only",
+    "only plain text",
+    "answer in plain text",
+    "reply in plain text",
+    "respond in plain text",
+    "return plain text",
+    "answer in markdown",
+    "reply in markdown",
+    "respond in markdown",
+    "return markdown",
+];
+
+/// Words that a range of numbers is about, if it is about what the schema limits.
+const RATING: &[&str] = &["score", "rate", "rating", "grade", "scale", "confidence"];
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for &(_, id) in cx.model.reachable() {
+        let Some(step) = program.step(id) else { continue };
+        let StepKind::Model(call) = &step.kind else { continue };
+        let AnswerFormat::Json(schema) = &call.format else { continue };
+        let Some(schema) = program.schema(*schema) else { continue };
+        for told in told::by_call(call, step) {
+            let why = no_json(&told.words)
+                .or_else(|| no_choice(&told.words, &schema.json))
+                .or_else(|| other_range(&told.words, &schema.json));
+            if let Some((message, help)) = why {
+                cx.report(cx.finding(told.at, message).label(schema.origin, "the schema of the answer").help(help));
+            }
+        }
+    }
+}
+
+type Why = Option<(String, String)>;
+
+fn no_json(words: &str) -> Why {
+    let lower = words.to_lowercase();
+    let whole = |phrase: &&&str| {
+        let mut found = lower.match_indices(**phrase).map(|(at, phrase)| lower.get(at + phrase.len()..));
+        found.any(|rest| !rest.is_some_and(|rest| rest.starts_with(char::is_alphanumeric)))
+    };
+    let phrase = NO_JSON.iter().find(whole)?;
+    let message = format!("the prompt says `{phrase}`, but the answer has a schema, so it is JSON");
+    Some((message, "remove the sentence, or the schema".to_owned()))
+}
+
+/// A list in which most words are choices of the schema, and one is none.
+fn no_choice(words: &str, schema: &Value) -> Why {
+    let mut enums = Vec::new();
+    choices(schema, &mut enums, 0);
+    for list in lists(words) {
+        for all in &enums {
+            let is = |word: &str| all.iter().any(|choice| choice.eq_ignore_ascii_case(word));
+            let known = list.iter().filter(|word| is(word)).count();
+            let mut others = list.iter().filter(|word| !is(word));
+            if let (true, Some(other), None) = (known >= 2, others.next(), others.next()) {
+                let message = format!("the prompt asks for `{other}`, which the schema of the answer does not allow");
+                let all = all.iter().map(|choice| format!("`{choice}`")).collect::<Vec<_>>().join(", ");
+                return Some((message, format!("the schema allows {all}")));
+            }
+        }
+    }
+    None
+}
+
+/// The texts that the parts of a schema list.
+fn choices(schema: &Value, found: &mut Vec<Vec<String>>, depth: usize) {
+    if depth > 6 {
+        return;
+    }
+    if let Some(all) = types::choices(schema) {
+        let texts: Vec<String> = all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        if texts.len() > 1 {
+            found.push(texts);
+        }
+    }
+    for name in types::declares(schema) {
+        if let types::Member::Is { schema, .. } = types::member(schema, &name) {
+            choices(&schema, found, depth + 1);
+        }
+    }
+    if types::solid_kinds(schema).is_some_and(|kinds| kinds == ["array"]) {
+        choices(&types::item_of(schema), found, depth + 1);
+    }
+}
+
+/// Single words in a row, with commas, bars, `or` and `and` between them.
+fn lists(words: &str) -> Vec<Vec<&str>> {
+    let mut all = Vec::new();
+    let mut list: Vec<&str> = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let quote = |c: char| matches!(c, '"' | '\'' | '`');
+    let mut rest = words;
+    while let Some(start) = rest.find(is_part) {
+        let from = rest.get(start..).unwrap_or_default();
+        let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        let behind = after.trim_start_matches(quote);
+        let next = behind.trim_start_matches([',', '/', '|', ' ', '\n']);
+        let gap = behind.len() - next.len();
+        let sign = behind.get(..gap).unwrap_or_default().contains([',', '/', '|']);
+        let joined = ["or ", "and "].into_iter().find_map(|or| next.strip_prefix(or));
+        let ends = behind.is_empty() || behind.starts_with(['.', ';', ')', '\n', ':', '!', '?', ']', '}']);
+        if sign || joined.is_some() || ends && !list.is_empty() {
+            list.push(word);
+        } else {
+            list.clear();
+        }
+        if !(sign || joined.is_some()) {
+            if list.len() > 2 {
+                all.push(std::mem::take(&mut list));
+            }
+            list.clear();
+        }
+        rest = joined.unwrap_or(after);
+    }
+    if list.len() > 2 {
+        all.push(list);
+    }
+    all
+}
+
+/// A range of a rating that is not the one of the only number that the schema limits.
+fn other_range(words: &str, schema: &Value) -> Why {
+    let limited: Vec<(f64, f64)> = types::declares(schema)
+        .iter()
+        .filter_map(|name| match types::member(schema, name) {
+            types::Member::Is { schema, .. } => {
+                Some((schema.get("minimum")?.as_f64()?, schema.get("maximum")?.as_f64()?))
+            }
+            _ => None,
+        })
+        .collect();
+    let [(low, high)] = limited.as_slice() else { return None };
+    let lower = words.to_lowercase();
+    let mut ranges = ranges(&lower);
+    let (at, from, to) = ranges.next()?;
+    let before = lower.get(..at)?;
+    let near: String = before.chars().rev().take(48).collect::<Vec<_>>().into_iter().rev().collect();
+    if ranges.next().is_some() || (from, to) == (*low, *high) || !RATING.iter().any(|word| near.contains(word)) {
+        return None;
+    }
+    let message = format!("the prompt asks for a number from {from} to {to}, but the schema allows {low} to {high}");
+    Some((message, "write the same limits in both places".to_owned()))
+}
+
+/// `1 to 10`, `1-10`, `between 1 and 10`: where, and the two numbers.
+fn ranges(text: &str) -> impl Iterator<Item = (usize, f64, f64)> {
+    let number = |text: &str| {
+        let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        let digits = text.get(..end)?.trim_end_matches('.');
+        Some((digits.len(), digits.parse::<f64>().ok()?))
+    };
+    let starts = text.char_indices().filter(|(at, c)| {
+        let before = text.get(..*at).and_then(|t| t.chars().next_back());
+        c.is_ascii_digit() && !before.is_some_and(|b| b.is_alphanumeric() || matches!(b, '.' | '-' | '_'))
+    });
+    starts.filter_map(move |(at, _)| {
+        let rest = text.get(at..)?;
+        let (length, from) = number(rest)?;
+        let rest = rest.get(length..)?;
+        let between = text.get(..at)?.trim_end().ends_with("between");
+        let signs: &[&str] = if between { &[" and "] } else { &[" to ", "-", "–", " - ", ".."] };
+        let rest = signs.iter().find_map(|sign| rest.strip_prefix(sign))?;
+        let (_, to) = number(rest)?;
+        (from < to).then_some((at, from, to))
+    })
+}
