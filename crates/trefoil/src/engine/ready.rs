@@ -22,7 +22,7 @@ use super::watch::{ToHandle, all};
 use super::{AnswersFrom, Engine, INPUT, explain};
 use crate::answers::Answers;
 #[cfg(feature = "store")]
-use crate::durable::{Inbox, Packed, RunJournal};
+use crate::durable::Packed;
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::load::Loaded;
@@ -42,9 +42,9 @@ pub struct Ready {
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
     recovery: Recovery,
-    /// Whose runs are kept, and where answers to them come in.
+    /// Whose runs are kept.
     #[cfg(feature = "store")]
-    kept: Option<(Arc<trefoil_store::Owner>, Arc<Inbox>)>,
+    kept: Option<Arc<trefoil_store::Owner>>,
 }
 
 impl Ready {
@@ -82,12 +82,12 @@ impl Ready {
             return Err(Findings::new(loaded.files.clone(), reasons));
         };
         #[cfg(feature = "store")]
-        let kept = parts.owner.as_ref().map(|owner| {
-            let inbox = Inbox::new(owner.clone(), parts.humans.clone());
-            (owner.clone(), Arc::new(inbox))
-        });
+        let kept = parts.owner.clone();
         #[cfg(feature = "store")]
-        let people = kept.clone().map(|(_, inbox)| inbox as _).or_else(|| parts.humans.clone());
+        let people = match &kept {
+            Some(owner) => Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())) as _),
+            None => parts.humans.clone(),
+        };
         #[cfg(not(feature = "store"))]
         let people = parts.humans.clone();
         let environment = || Arc::new(env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text)));
@@ -163,11 +163,11 @@ impl Ready {
     fn kept(mut self) -> Result<(Self, Options)> {
         let mut options = self.options();
         match self.kept.clone() {
-            Some((owner, _)) => {
+            Some(owner) => {
                 let packed = Packed::of(self.flow.loaded());
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
                 let new = trefoil_store::NewRun { run: self.run.clone(), files: packed.blobs, ..Default::default() };
-                self.ports.journal = Arc::new(self.kept_by(owner.begin(new))?);
+                self.ports.journal = Arc::new(owner.begin(new));
             }
             None => options.sources = self.sources(),
         }
@@ -191,20 +191,13 @@ impl Ready {
     pub async fn resume(mut self, run: &str) -> Result<Run> {
         let run = run.to_owned();
         self.run.clone_from(&run);
-        let (owner, _) = self.kept.clone().ok_or(Error::NoRuntime)?;
-        self.ports.journal = Arc::new(self.kept_by(crate::durable::hold(&owner, &run).await?)?);
+        let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
+        self.ports.journal = Arc::new(crate::durable::hold(&owner, &run).await?);
         let options = self.options();
         self.spawn(
             options,
             |prepared, ports, options| async move { resume_prepared(prepared, &run, ports, options).await },
         )
-    }
-
-    /// The journal of a run that this process holds.
-    #[cfg(feature = "store")]
-    fn kept_by(&self, hold: trefoil_store::Hold) -> Result<RunJournal> {
-        let (owner, inbox) = self.kept.clone().ok_or(Error::NoRuntime)?;
-        Ok(RunJournal::new(owner, inbox, hold))
     }
 
     fn spawn<W>(mut self, options: Options, begin: impl FnOnce(Arc<Prepared>, Ports, Options) -> W) -> Result<Run>
