@@ -1,5 +1,5 @@
-//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules |
-//! browser [--required] [--traces DIR]`.
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | prices DATE |
+//! rules | browser [--required] [--traces DIR]`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod browser;
@@ -7,6 +7,7 @@ mod circles;
 mod corpus;
 mod mutate;
 mod performance;
+mod prices;
 mod tidy;
 mod vectors;
 
@@ -16,8 +17,7 @@ use std::process::{Command, ExitCode};
 /// A chore's result: how many problems it found, or why it could not look.
 type Outcome = Result<usize, String>;
 
-const USAGE: &str =
-    "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules | browser";
+const USAGE: &str = "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | prices DATE | rules | browser";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
         ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
         ["performance"] => performance::run(&root()),
+        ["prices", date] => prices::run(&root(), date),
         ["rules"] => rules(&root()),
         ["browser", rest @ ..] => browser::run(&root(), rest),
         _ => Err(USAGE.to_owned()),

@@ -9,17 +9,21 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-syntax", &[]),
     ("trefoil-template", &[]),
     ("trefoil-shell", &[]),
+    ("trefoil-prices", &[]),
     ("trefoil-ir", &["syntax", "template"]),
     ("trefoil-front", &["syntax", "template", "shell", "ir"]),
     ("trefoil-lint", &["syntax", "template", "ir", "front"]),
     ("trefoil-check", &["syntax", "template", "shell", "ir"]),
-    ("trefoil-machine", &["syntax", "template", "ir"]),
-    ("trefoil-runtime", &["syntax", "template", "ir", "machine"]),
+    ("trefoil-machine", &["syntax", "template", "prices", "ir"]),
+    ("trefoil-runtime", &["syntax", "template", "prices", "ir", "machine"]),
     ("trefoil-store", &["template", "machine", "runtime"]),
     ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
     ("trefoil-models", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-lsp", &["trefoil", "syntax", "template", "ir", "front", "check", "models"]),
-    ("trefoil-cli", &["trefoil", "lsp", "syntax", "template", "ir", "front", "check", "machine", "models", "runtime"]),
+    (
+        "trefoil-cli",
+        &["trefoil", "lsp", "syntax", "template", "prices", "ir", "front", "check", "machine", "models", "runtime"],
+    ),
 ];
 
 /// Crates without IO and async, and the words that would mean it.
@@ -27,6 +31,7 @@ const PURE: &[&str] = &[
     "trefoil-syntax",
     "trefoil-template",
     "trefoil-shell",
+    "trefoil-prices",
     "trefoil-ir",
     "trefoil-front",
     "trefoil-lint",
@@ -49,6 +54,7 @@ const IMPURE: &[&str] = &[
 const NAMELESS: &[&str] = &[
     "trefoil-syntax",
     "trefoil-shell",
+    "trefoil-prices",
     "trefoil-ir",
     "trefoil-check",
     "trefoil-machine",

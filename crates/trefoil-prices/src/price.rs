@@ -1,0 +1,152 @@
+//! The price of one model.
+
+use serde::{Deserialize, Serialize};
+
+/// What a model costs. Journals keep it, so a new field is optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    /// For tokens.
+    #[serde(flatten)]
+    pub rates: Rates,
+    /// Micro-dollars for each call, beside its tokens.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub call: u64,
+    /// Other rates for long prompts, shortest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<Tier>,
+}
+
+/// Micro-dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Tokens in.
+    pub input: u64,
+    /// Tokens out.
+    pub output: u64,
+    /// Tokens in that are read from the provider's cache; none: as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<u64>,
+    /// Tokens in that are written to it; none: as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
+}
+
+/// Rates of a call with more tokens in than `above`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tier {
+    /// So many tokens in, and the rates hold for one more.
+    pub above: u64,
+    /// For all tokens of the call.
+    #[serde(flatten)]
+    pub rates: Rates,
+}
+
+/// What one call used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// In, cached ones among them.
+    pub input: u64,
+    /// Out.
+    pub output: u64,
+    /// Of those in: read from the cache.
+    pub cache_read: u64,
+    /// Of those in: written to the cache.
+    pub cache_write: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Price {
+    /// Nothing, which is known.
+    pub fn free() -> Self {
+        Self::default()
+    }
+
+    /// What a call costs in micro-dollars, rounded up.
+    pub fn of(&self, tokens: Tokens) -> u64 {
+        let rates = self.rates_for(tokens.input);
+        let read = tokens.cache_read.min(tokens.input);
+        let written = tokens.cache_write.min(tokens.input - read);
+        let fresh = tokens.input - read - written;
+        let parts = [
+            (fresh, rates.input),
+            (read, rates.cache_read.unwrap_or(rates.input)),
+            (written, rates.cache_write.unwrap_or(rates.input)),
+            (tokens.output, rates.output),
+        ];
+        let millionths = parts.iter().map(|(n, rate)| u128::from(*n) * u128::from(*rate)).fold(0, u128::saturating_add);
+        u64::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u64::MAX).saturating_add(self.call)
+    }
+
+    /// The most that a call with at most so many tokens can cost, whatever the provider's cache does.
+    pub fn at_most(&self, input: u64, output: u64) -> u64 {
+        let dearest = |input: u64| {
+            let rates = self.rates_for(input);
+            let rate = rates.input.max(rates.cache_read.unwrap_or(0)).max(rates.cache_write.unwrap_or(0));
+            let dear = Rates { input: rate, cache_read: None, cache_write: None, ..rates };
+            Self { rates: dear, call: self.call, tiers: Vec::new() }.of(Tokens { input, output, ..Tokens::default() })
+        };
+        // A tier may be cheaper than the rates below it.
+        let edges = self.tiers.iter().map(|tier| tier.above).filter(|above| *above < input);
+        edges.chain([input]).map(dearest).max().unwrap_or(0)
+    }
+
+    /// Whether a call costs nothing at all.
+    pub fn is_free(&self) -> bool {
+        *self == Self::free()
+    }
+
+    fn rates_for(&self, input: u64) -> Rates {
+        self.tiers.iter().rev().find(|tier| input > tier.above).map_or(self.rates, |tier| tier.rates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price() -> Price {
+        let rates = Rates { input: 2_000_000, output: 10_000_000, cache_read: Some(200_000), cache_write: None };
+        let long = Rates { input: 4_000_000, ..rates };
+        Price { rates, call: 0, tiers: vec![Tier { above: 1_000, rates: long }] }
+    }
+
+    #[test]
+    fn a_call_is_rounded_up_to_a_micro_dollar() {
+        let price = price();
+        assert_eq!(price.of(Tokens { input: 100, output: 10, ..Tokens::default() }), 300);
+        assert_eq!(price.of(Tokens { input: 100, cache_read: 99, ..Tokens::default() }), 22);
+        assert_eq!(price.of(Tokens::default()), 0);
+        // More cached tokens than tokens: what a provider says is not trusted.
+        assert_eq!(price.of(Tokens { input: 10, cache_read: u64::MAX, cache_write: 5, output: 0 }), 2);
+        assert_eq!(price.of(Tokens { input: u64::MAX, output: u64::MAX, ..Tokens::default() }), u64::MAX);
+    }
+
+    #[test]
+    fn a_tier_holds_above_its_edge_and_for_the_whole_call() {
+        let price = price();
+        let input = |input| price.of(Tokens { input, ..Tokens::default() });
+        assert_eq!((input(1_000), input(1_001)), (2_000, 4_004));
+    }
+
+    #[test]
+    fn the_bound_covers_caches_and_shorter_prompts() {
+        let mut price = price();
+        price.tiers[0].rates.input = 1_000_000;
+        assert_eq!(price.at_most(1_500, 0), 2_000);
+        price.rates.cache_write = Some(2_500_000);
+        assert_eq!(price.at_most(1_000, 1), 2_510);
+    }
+
+    #[test]
+    fn a_price_is_short_in_a_journal() {
+        let json = serde_json::to_string(&price()).unwrap();
+        assert_eq!(
+            json,
+            r#"{"input":2000000,"output":10000000,"cache_read":200000,"tiers":[{"above":1000,"input":4000000,"output":10000000,"cache_read":200000}]}"#
+        );
+        assert_eq!(serde_json::from_str::<Price>(&json).unwrap(), price());
+    }
+}
