@@ -12,6 +12,7 @@ mod load;
 mod machine;
 mod manifests;
 mod race;
+mod store;
 mod table;
 mod templates;
 
@@ -22,8 +23,13 @@ use race::{Race, Standing};
 /// A part's name and its races.
 type Part = (&'static str, fn(&mut Vec<Standing>));
 
-const PARTS: &[Part] =
-    &[("templates", templates::races), ("load", load::races), ("check", check::races), ("machine", machine::races)];
+const PARTS: &[Part] = &[
+    ("templates", templates::races),
+    ("load", load::races),
+    ("check", check::races),
+    ("machine", machine::races),
+    ("store", store::races),
+];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
