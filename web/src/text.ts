@@ -86,6 +86,21 @@ export function tokens(known: number, unknownCalls: number, calls: number): stri
   return unknownCalls >= calls && known === 0 ? '?' : `${count(known)} + ?`;
 }
 
+/** Millionths of a dollar, rounded up to three significant digits below a dollar and to cents above: `$0.0123`. */
+export function money(micro: number): string {
+  let step = 10_000;
+  while (step > 1 && micro < step * 100) step /= 10;
+  const [whole, part = ''] = ((Math.ceil(micro / step) * step) / 1e6).toFixed(6).split('.');
+  const digits = part.replace(/0+$/, '');
+  return digits === '' ? `$${whole}` : `$${whole}.${digits.padEnd(2, '0')}`;
+}
+
+/** What calls cost: `$0.0123`, `$0.0123 + ?` where the cost of some is not known, `$?` where that of none is, empty where nothing. */
+export function cost(micro: number, unpricedCalls: number): string {
+  if (unpricedCalls === 0) return micro === 0 ? '' : money(micro);
+  return micro === 0 ? '$?' : `${money(micro)} + ?`;
+}
+
 const CAUSES: Record<string, string> = { network: 'no answer', guardrail: 'a guardrail', timeout: 'a time limit' };
 
 /** What a failure came from, in words; empty where nothing is known. */

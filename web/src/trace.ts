@@ -27,7 +27,10 @@ export interface Usage {
   input_tokens?: number;
   output_tokens?: number;
   cached_tokens?: number;
+  written_tokens?: number;
   unknown_calls?: number;
+  cost_micro?: number;
+  unpriced_calls?: number;
 }
 
 export type From =

@@ -6,6 +6,7 @@
 //! no file numbers, no steps by position. Golden journals are in `tests/machine/journals`.
 
 use serde::{Deserialize, Serialize};
+use trefoil_prices::Price;
 use trefoil_template::{Value, wire};
 
 use crate::error::RunError;
@@ -194,6 +195,21 @@ pub struct Flags {
     /// Model calls that the run may make; none: as many as it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
+    /// The prices of the models that the run may call, by `PROVIDER:NAME`, as they were when it began: those of a later build do not
+    /// change what it has spent. A model without one has no known price.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<(String, Price)>,
+}
+
+impl Flags {
+    /// The price of a model; none: it is not known.
+    pub fn price(&self, provider: Option<&str>, model: &str) -> Option<&Price> {
+        let is = |name: &str| match provider {
+            Some(provider) => name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) == Some(model),
+            None => name == model,
+        };
+        self.prices.iter().find(|(name, _)| is(name)).map(|(_, price)| price)
+    }
 }
 
 /// Sixty-four bits: not every reader of JSON keeps them.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKind};
+use trefoil_prices::{Price, Tokens};
 use trefoil_template::{Question, Value};
 
 use crate::key::{ContentKey, Key};
@@ -186,9 +187,19 @@ pub struct Usage {
     /// Of the tokens in: read from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
+    /// Of the tokens in: written to the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written_tokens: u64,
     /// Calls whose provider did not say what they used: the figures above do not hold theirs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown_calls: u64,
+    /// Micro-dollars of the calls whose cost is known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_micro: u64,
+    /// Calls whose cost is not known, or not all of it: their model has no known price, or their provider did not say what they
+    /// used. They are not free.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unpriced_calls: u64,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -209,6 +220,19 @@ impl Usage {
             ..Self::default()
         }
     }
+    /// What one call used, with what that costs; none: the price of its model is not known.
+    #[must_use]
+    pub fn priced(self, price: Option<&Price>) -> Self {
+        let Some(price) = price else { return Self { cost_micro: 0, unpriced_calls: 1, ..self } };
+        let tokens = Tokens {
+            input: self.input_tokens,
+            output: self.output_tokens,
+            cache_read: self.cached_tokens,
+            cache_write: self.written_tokens,
+        };
+        let unpriced_calls = if price.is_free() { 0 } else { self.unknown_calls };
+        Self { cost_micro: price.of(tokens), unpriced_calls, ..self }
+    }
     /// Whether every call said what it used. Where not, the figures are a lower bound and are shown with a `?`.
     pub fn is_known(&self) -> bool {
         self.unknown_calls == 0
@@ -222,6 +246,9 @@ impl Usage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.written_tokens = self.written_tokens.saturating_add(other.written_tokens);
         self.unknown_calls = self.unknown_calls.saturating_add(other.unknown_calls);
+        self.cost_micro = self.cost_micro.saturating_add(other.cost_micro);
+        self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);
     }
 }

@@ -111,7 +111,7 @@ fn one_of_each_kind() -> Vec<Entry> {
                 bundle: Some("0e".repeat(32)),
             },
             input: Some(tricky.clone()),
-            flags: Flags { seed: u64::MAX, max_calls: Some(1) },
+            flags: Flags { seed: u64::MAX, max_calls: Some(1), ..Flags::default() },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
         })),

@@ -1,7 +1,7 @@
 //! Entries as they are stored, and what they change in the record of their run. Every store writes both in one transaction,
 //! so that a record is always what its journal says.
 
-use trefoil_machine::{Entry, EntryKind};
+use trefoil_machine::{Entry, EntryKind, Usage};
 use trefoil_template::Value;
 use trefoil_template::wire::{Wire, Wired};
 
@@ -137,6 +137,11 @@ impl Batch {
         Ok(batch)
     }
 
+    /// Adds what a record has of it.
+    fn spend(&mut self, usage: Option<Usage>) {
+        self.spent.usage.add(Usage { written_tokens: 0, ..usage.unwrap_or_default() });
+    }
+
     fn note(&mut self, entry: &Entry) {
         // Whatever comes after a suspension ends it.
         (self.status, self.wake_at) = (None, None);
@@ -147,11 +152,9 @@ impl Batch {
             }
             EntryKind::Scheduled { sort, .. } => self.spent.calls += u64::from(sort == "model"),
             EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => {
-                if let Some(usage) = about.usage {
-                    self.spent.usage.add(usage);
-                }
+                self.spend(about.usage);
             }
-            EntryKind::Restarted { usage, .. } => self.spent.usage.add(usage.unwrap_or_default()),
+            EntryKind::Restarted { usage, .. } => self.spend(*usage),
             EntryKind::Suspended { wake_at } => (self.status, self.wake_at) = (Some(Status::Waiting), *wake_at),
             EntryKind::Resumed { .. } | EntryKind::CancelRequested {} => {}
             EntryKind::Finished { error, .. } => {

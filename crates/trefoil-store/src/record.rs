@@ -68,12 +68,8 @@ impl FromStr for Status {
 pub struct Spent {
     /// Model calls that were scheduled.
     pub calls: u64,
-    /// Tokens; calls whose provider did not say are counted in `unknown_calls`.
+    /// Tokens and money. How many tokens were written to caches is in the entries alone.
     pub usage: Usage,
-    /// Money, in millionths of a dollar, of the calls whose price is known.
-    pub cost_micro: u64,
-    /// Calls whose price is not known: they are not free.
-    pub unpriced_calls: u64,
 }
 
 /// A run at a glance.

@@ -78,7 +78,7 @@ fn seeds() -> Vec<Cow<'static, str>> {
         for seed in [3, 1 << 20, 77777] {
             let mut answers = Answers::new(&prepared.program, Choices::new(seed));
             let input = answers.input(&prepared.program);
-            let mut run = Run::start(prepared, input, Flags { seed, max_calls: None });
+            let mut run = Run::start(prepared, input, Flags { seed, ..Flags::default() });
             play(&mut run, &mut answers, 12);
             let lines = run.entries.iter().filter_map(|entry| serde_json::to_string(entry).ok());
             let lines: Vec<String> = [at.to_string()].into_iter().chain(lines).collect();

@@ -1,7 +1,7 @@
 // One call of a step: what was sent, what came back, what it cost.
 
 import { useSignal } from '@preact/signals';
-import { brief, count, duration, inline, several, shown } from '../text.ts';
+import { brief, cost, count, duration, inline, several, shown } from '../text.ts';
 import { type Call, turnedAway, type Usage } from '../trace.ts';
 import { FailureBox } from './failure.tsx';
 import { Copy, LongText } from './longtext.tsx';
@@ -96,9 +96,11 @@ export function UsageLine({ usage }: { usage: Usage | null }) {
   if (!usage) return <span title="the provider did not say">? tokens</span>;
   const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : '';
   const unknown = usage.unknown_calls ? ` + ? of ${several(usage.unknown_calls, 'call')}` : '';
+  const money = cost(usage.cost_micro ?? 0, usage.unpriced_calls ?? 0);
   return (
     <span>
       {count(usage.input_tokens ?? 0)} tokens in{cached}, {count(usage.output_tokens ?? 0)} out{unknown}
+      {money && `, ${money}`}
     </span>
   );
 }

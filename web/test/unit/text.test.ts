@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { between, places } from '../../src/keys.ts';
-import { brief, bytes, duration, place, shown, tick, tokens, visible } from '../../src/text.ts';
+import { brief, bytes, cost, duration, money, place, shown, tick, tokens, visible } from '../../src/text.ts';
 import { BIDI } from '../fixtures/traces.ts';
 
 test('nothing in a shown text is invisible or turns the reading direction', () => {
@@ -47,4 +47,12 @@ test('keys say pass and item', () => {
   assert.deepEqual(between('grade[3]/a/b', 'grade'), { middle: '[3]/a', own: 'b' });
   assert.deepEqual(between('@2/writer', null), { middle: '@2', own: 'writer' });
   assert.deepEqual(between('a/b', 'a'), { middle: '', own: 'b' });
+});
+
+test('money is shown short and never too low, and a price that nobody knows is not zero', () => {
+  const all = [0, 1, 123, 1_234, 12_300, 12_345, 1_000_000, 12_345_678, 5_500_000];
+  assert.equal(all.map(money).join(' '), '$0 $0.000001 $0.000123 $0.00124 $0.0123 $0.0124 $1 $12.35 $5.50');
+  assert.equal(cost(0, 0), '');
+  assert.equal(cost(0, 2), '$?');
+  assert.equal(cost(12_300, 1), '$0.0123 + ?');
 });

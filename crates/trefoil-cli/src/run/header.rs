@@ -4,7 +4,7 @@ use trefoil::internals::Loaded;
 use trefoil_check::semantic::cost::Costs;
 use trefoil_runtime::Usage;
 
-use super::words::{self, grouped, time, tokens};
+use super::words::{self, grouped, money, time, tokens};
 
 /// What is known about a run before it starts.
 #[derive(Debug, Clone, Default)]
@@ -22,13 +22,13 @@ impl Header {
         let title = format!("{}  {model}{seed}", words::safe(&loaded.program.name));
         Self { title, at_most: Costs::new(&loaded.program).flow(loaded.program.entry).model.number() }
     }
-    /// The line: figures as they are now. What calls cost in money joins them here once prices are known.
+    /// The line: figures as they are now.
     pub fn line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
         let calls = match self.at_most {
             Some(most) => format!("{} of at most {}", grouped(calls), words::calls(most)),
             None => words::calls(calls),
         };
-        format!("{}  {} · {calls} · {}", self.title, time(at_ms), tokens(usage))
+        format!("{}  {} · {calls} · {} · {}", self.title, time(at_ms), tokens(usage), money(usage))
     }
 }
 
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn calls_are_counted_in_plain_english() {
         let line = |made, at_most| Header { title: "w".to_owned(), at_most }.line(5, made, &Usage::default());
-        assert_eq!(line(1, Some(1)), "w  5 ms · 1 of at most 1 call · 0 tokens in, 0 out");
+        assert_eq!(line(1, Some(1)), "w  5 ms · 1 of at most 1 call · 0 tokens in, 0 out · $0");
         assert!(line(1, Some(20)).contains("1 of at most 20 calls") && line(1, None).contains("· 1 call ·"));
     }
 }

@@ -4,7 +4,7 @@ use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
 use super::progress::{Progress, ProgressNode, StepState};
-use super::words::{grouped, line, safe, time};
+use super::words::{grouped, line, money, safe, time};
 
 /// The line for an event, if it deserves one.
 pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, look: LineLook) -> Option<String> {
@@ -47,7 +47,10 @@ fn ended(node: &ProgressNode, now: u64) -> String {
             let failed = node.items.map(|i| format!("  {} of {} failed", i.failed, i.total));
             format!("! {name}  {took}{tries}{}", failed.unwrap_or_else(|| format!("  {text}")))
         }
-        _ if node.usage.total() > 0 => format!("✓ {name}  {took}{tries}, {} tokens", grouped(node.usage.total())),
+        _ if node.usage.total() > 0 => {
+            let cost = if node.usage.cost_micro > 0 { format!(", {}", money(&node.usage)) } else { String::new() };
+            format!("✓ {name}  {took}{tries}, {} tokens{cost}", grouped(node.usage.total()))
+        }
         _ => format!("✓ {name}  {took}{tries}"),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use trefoil_prices::Dollars;
 use trefoil_runtime::Usage;
 use trefoil_template::Value;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -47,9 +48,18 @@ pub fn tokens(usage: &Usage) -> String {
     format!("{} tokens in{cached}, {} out", figure(usage.input_tokens), figure(usage.output_tokens))
 }
 
-/// `4 calls, 120 tokens in, 51 out, 1.2 s`
+/// `$0.0123`; with a `?` where the cost of a call is not known.
+pub fn money(usage: &Usage) -> String {
+    match (usage.cost_micro, usage.unpriced_calls) {
+        (known, 0) => Dollars(known).to_string(),
+        (0, _) => "$?".to_owned(),
+        (known, _) => format!("{}+?", Dollars(known)),
+    }
+}
+
+/// `4 calls, 120 tokens in, 51 out, $0.0123, 1.2 s`
 pub fn total(calls_made: u64, usage: &Usage, ms: u64) -> String {
-    format!("{}, {}, {}", calls(calls_made), tokens(usage), time(ms))
+    format!("{}, {}, {}, {}", calls(calls_made), tokens(usage), money(usage), time(ms))
 }
 
 /// A text in which nothing moves the cursor, turns the writing round or hides: such characters are escaped.
@@ -185,12 +195,16 @@ mod tests {
     #[test]
     fn figures() {
         let usage = Usage { input_tokens: 1_234_567, output_tokens: 3, cached_tokens: 40, ..Usage::default() };
-        assert_eq!(total(1, &usage, 125_000), "1 call, 1,234,567 tokens in (40 cached), 3 out, 2:05 min");
-        assert_eq!(total(0, &Usage::default(), 999), "0 calls, 0 tokens in, 0 out, 999 ms");
+        assert_eq!(total(1, &usage, 125_000), "1 call, 1,234,567 tokens in (40 cached), 3 out, $0, 2:05 min");
+        assert_eq!(total(0, &Usage::default(), 999), "0 calls, 0 tokens in, 0 out, $0, 999 ms");
     }
 
     #[test]
     fn what_nobody_told_is_not_zero() {
+        let usage = Usage { cost_micro: 12_345, ..Usage::default() };
+        assert_eq!(money(&usage), "$0.0124");
+        assert_eq!(money(&Usage { unpriced_calls: 1, ..usage }), "$0.0124+?");
+        assert_eq!(money(&Usage::unknown().priced(None)), "$?", "not known is not free");
         assert_eq!(tokens(&Usage::unknown()), "? tokens in, ? out");
         let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::unknown() };
         assert_eq!(tokens(&usage), "7+? tokens in, 2+? out");

@@ -9,6 +9,7 @@ use trefoil::store::{Cursor, Filter, Record, Status, Store as _};
 use super::print;
 use super::record::{self, calls};
 use crate::output;
+use crate::run::money;
 use crate::store::{StoreArgs, refuse, wait};
 
 /// List runs, newest first
@@ -84,19 +85,20 @@ fn table(runs: &[Record]) -> String {
             record.status.to_string(),
             record::time(record.started),
             calls,
+            money(&record.spent.usage),
             record.flow.clone(),
             what.to_owned(),
         ]
     });
-    let rows: Vec<[String; 6]> = rows.collect();
-    let widths: [usize; 6] = std::array::from_fn(|column| {
+    let rows: Vec<[String; 7]> = rows.collect();
+    let widths: [usize; 7] = std::array::from_fn(|column| {
         rows.iter()
             .filter_map(|row| row.get(column))
             .map(|cell| unicode_width::UnicodeWidthStr::width(cell.as_str()))
             .max()
             .unwrap_or(0)
     });
-    let line = |row: &[String; 6]| {
+    let line = |row: &[String; 7]| {
         let cells = row.iter().zip(widths).map(|(cell, width)| {
             let pad = width.saturating_sub(unicode_width::UnicodeWidthStr::width(cell.as_str()));
             format!("{cell}{}", " ".repeat(pad))

@@ -7,7 +7,7 @@ use serde_json::json;
 use trefoil::store::{Status, Store as _};
 
 use super::{past, print, record};
-use crate::run::{time, waiting};
+use crate::run::{money, time, tokens, waiting};
 use crate::store::{StoreArgs, full_id, wait};
 
 /// Show a run: how far it is, what it has used, what it waits for
@@ -50,8 +50,6 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         }
         return Ok(print(&json.to_string()));
     }
-    let usage = record.spent.usage;
-    let unknown = if usage.is_known() { "" } else { "?" };
     let mut lines = vec![
         format!("run      {}", record.run),
         format!("flow     {}", record.flow),
@@ -65,10 +63,10 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("wakes    {}", record::time(wake)));
     }
     lines.push(format!(
-        "used     {}, {} tokens in, {} out{unknown}",
+        "used     {}, {}, {}",
         record::calls(record.spent.calls),
-        usage.input_tokens,
-        usage.output_tokens
+        tokens(&record.spent.usage),
+        money(&record.spent.usage)
     ));
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));

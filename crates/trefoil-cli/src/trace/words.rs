@@ -1,6 +1,7 @@
 //! Small things that the tree and the step share: members of the JSON, figures, safe text.
 
 use serde_json::Value;
+use trefoil_prices::Dollars;
 
 use crate::run::{cut, preview, time};
 
@@ -115,10 +116,25 @@ pub fn tokens(usages: &[&Value]) -> String {
         known = told.iter().fold(known, |all, n| all.saturating_add(*n));
         unknown |= usage.is_null() || number(usage, "unknown_calls").unwrap_or(0) > 0;
     }
-    match (known, unknown) {
+    let tokens = match (known, unknown) {
         (0, true) => "? tokens".to_owned(),
         (n, true) => format!("at least {n} tokens"),
         (n, false) => format!("{n} tokens"),
+    };
+    match money(usages) {
+        Some(money) => format!("{tokens}, {money}"),
+        None => tokens,
+    }
+}
+
+/// `$0.0123`, `at least $0.0123`, `$?`; none: it cost nothing.
+fn money(usages: &[&Value]) -> Option<String> {
+    let sum = |key| usages.iter().filter_map(|usage| number(usage, key)).fold(0, u64::saturating_add);
+    match (sum("cost_micro"), sum("unpriced_calls")) {
+        (0, 0) => None,
+        (0, _) => Some("$?".to_owned()),
+        (n, 0) => Some(Dollars(n).to_string()),
+        (n, _) => Some(format!("at least {}", Dollars(n))),
     }
 }
 

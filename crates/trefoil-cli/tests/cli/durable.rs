@@ -145,7 +145,10 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     assert_eq!(provider.asked(), ["one", "one hang", "one hang"], "the first call is not made again");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run[..6], "--output", "json"]).json();
     assert_eq!((&shown["status"], &shown["calls"]), (&json!("completed"), &json!(2)));
-    assert_eq!(shown["usage"], json!({ "input_tokens": 20, "output_tokens": 6, "unknown_calls": 1 }));
+    assert_eq!(
+        shown["usage"],
+        json!({ "input_tokens": 20, "output_tokens": 6, "unknown_calls": 1, "unpriced_calls": 3 })
+    );
     let kept = std::fs::read(folder.path().join("runs.db")).unwrap();
     assert!(!kept.windows(10).any(|bytes| bytes == b"sk-test-01"), "a key in the store");
 }
@@ -271,4 +274,79 @@ fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_t
     let ephemeral = trefoil(&folder, &provider, &["run", "main.yaml", "--ephemeral", "-q"]);
     assert_eq!(ephemeral.exits(0).out, "one hang\n");
     assert!(!folder.path().join("runs.db").exists());
+}
+
+/// The user's prices: a call of the provider, 10 tokens in and 3 out, costs $0.016.
+const PRICES: &str = "[prices]\n\"openai:m\" = { input = 1000, output = 2000.0 }\n";
+
+fn priced(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
+    let mut command = command(folder, provider, args);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    command
+}
+
+#[test]
+fn what_a_run_costs_is_in_its_journal_and_later_prices_do_not_change_it() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    folder.write("config/config.toml", PRICES);
+    let child = priced(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
+    until("the second call", || provider.asked().len() == 2);
+    signal(&child, "-KILL");
+    wait(child);
+    let run = only(&folder, &provider);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
+    assert!(shown.exits(0).out.contains("10 tokens in, 3 out, $0.016\n"), "{shown:?}");
+    // What the second call cost is not known, and the run goes on at the prices that it began with.
+    *provider.hangs.lock().unwrap() = false;
+    folder.write("config/config.toml", PRICES.replace("1000", "5"));
+    let resumed = finish(priced(&folder, &provider, &["resume", &run, "--trace", "t.json"]));
+    resumed.exits(0).says(&["20+? tokens in, 6+? out, $0.032+?"]);
+    let usage =
+        json!({ "input_tokens": 20, "output_tokens": 6, "unknown_calls": 1, "cost_micro": 32000, "unpriced_calls": 1 });
+    let trace: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+    assert_eq!((&listed["runs"][0]["usage"], &trace["usage"]), (&usage, &usage));
+    let events = trefoil(&folder, &provider, &["runs", "events", &run]).lines();
+    let costs: Vec<_> =
+        events.iter().filter(|e| e["event"] == "model_finished").map(|e| &e["usage"]["cost_micro"]).collect();
+    assert_eq!(costs, [16_000, 16_000], "{events:?}");
+    let traced = trefoil(&folder, &provider, &["trace", "t.json"]);
+    assert!(traced.exits(0).out.contains("at least $0.032"), "{traced:?}");
+    trefoil(&folder, &provider, &["store", "check"]).exits(0);
+}
+
+#[test]
+fn a_price_that_nobody_knows_is_not_zero_and_an_embedded_answer_costs_nothing() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    *provider.hangs.lock().unwrap() = false;
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0).says(&["20 tokens in, 6 out, $?, "]);
+    let cheap = trefoil(&folder, &provider, &["run", "main.yaml", "--model", "openai:gpt-4o-mini"]);
+    cheap.exits(0).says(&["20 tokens in, 6 out, $0.000008, "]);
+    trefoil(&folder, &provider, &["run", "main.yaml", "--model", "embedded"]).exits(0).says(&["out, $0, "]);
+}
+
+#[test]
+fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_trust() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    for (wrong, says) in [
+        ("\"openai:m\" = 3", "must be a table: `{ input = 1.25, output = 10 }`"),
+        ("\"openai:m\" = { input = 3 }", "needs `input` and `output`"),
+        (
+            "\"openai:m\" = { input = -3, output = 1 }",
+            "`input` must be a number of dollars for a million tokens, 0 or more",
+        ),
+        ("\"openai:m\" = { input = 3, output = 1, cached = 1 }", "a price has no key `cached`"),
+        ("m = { input = 3, output = 1 }", "`m` must be `\"provider:name\"`"),
+    ] {
+        folder.write("config/config.toml", format!("[prices]\n{wrong}\n"));
+        finish(priced(&folder, &provider, &["run", "main.yaml"])).exits(2).says(&[says]);
+    }
+    folder.write("config/config.toml", "").write("trefoil.toml", PRICES);
+    let refused = finish(priced(&folder, &provider, &["run", "main.yaml"]));
+    refused.exits(2).says(&["`[prices]` would say what model calls cost, but you have not trusted this project"]);
+    assert!(provider.asked().is_empty());
 }

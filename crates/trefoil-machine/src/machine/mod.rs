@@ -167,7 +167,15 @@ impl Machine {
         self.core.finished
     }
 
-    /// Tokens spent so far.
+    /// What an activity used, with what that costs at the prices of the run.
+    pub fn priced(&self, activity: &Activity, usage: Usage) -> Usage {
+        match &activity.request {
+            Request::Model(request) => usage.priced(self.core.flags.price(request.provider.as_deref(), &request.model)),
+            _ => usage,
+        }
+    }
+
+    /// Tokens and money spent so far.
     pub fn usage(&self) -> Usage {
         self.core.usage
     }

@@ -182,8 +182,10 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
         input_tokens: input.unwrap_or_default(),
         output_tokens: output.unwrap_or_default(),
         cached_tokens: cached.unwrap_or_default(),
+        written_tokens: number("/prompt_tokens_details/cache_write_tokens").unwrap_or_default(),
         // One figure without the other is a lower bound.
         unknown_calls: u64::from(input.is_none() || output.is_none()),
+        ..Usage::default()
     })
 }
 

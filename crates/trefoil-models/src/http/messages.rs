@@ -153,7 +153,7 @@ fn count(json: Option<&Json>, usage: &mut Option<Usage>) {
     let input = number("input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
     if input > 0 {
         let usage = usage.get_or_insert_default();
-        (usage.input_tokens, usage.cached_tokens) = (input, cached);
+        (usage.input_tokens, usage.cached_tokens, usage.written_tokens) = (input, cached, written);
     }
     if let Some(out) = number("output_tokens") {
         usage.get_or_insert_default().output_tokens = out;

@@ -41,7 +41,8 @@ async fn an_answer_comes_with_its_figures() {
     let (answer, _) = ask(&*server.registry(ANTHROPIC).by_name(), &asked).await;
     let answer = answer.unwrap();
     assert_eq!(answer.text, "Bonjour");
-    assert_eq!(answer.usage, Usage { input_tokens: 12, output_tokens: 3, cached_tokens: 6, ..Usage::default() });
+    let usage = Usage { input_tokens: 12, output_tokens: 3, cached_tokens: 6, written_tokens: 2, ..Usage::default() };
+    assert_eq!(answer.usage, usage);
     assert_eq!(answer.model.as_deref(), Some("claude-x"));
 
     let sent = server.request();

@@ -20,6 +20,7 @@ mod watch;
 use std::sync::Arc;
 
 use trefoil_ir::{Program, SEMANTICS};
+use trefoil_prices::Price;
 use trefoil_template::Value;
 
 use crate::ports::{JournalError, Ports};
@@ -44,6 +45,8 @@ pub struct Options {
     pub run: Option<String>,
     /// Model calls that the run may make; none: as many as it wants.
     pub max_calls: Option<u64>,
+    /// The prices of models, by `PROVIDER:NAME`. A model without one has no known price.
+    pub prices: Vec<(String, Price)>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
@@ -72,6 +75,7 @@ impl Default for Options {
             seed: None,
             run: None,
             max_calls: None,
+            prices: Vec::new(),
             sources: Vec::new(),
             bundle: None,
             answers: String::new(),
@@ -95,7 +99,7 @@ pub struct RunOutcome {
     pub result: Result<Value, RunError>,
     /// What a suspended run waits for. Empty: it has ended.
     pub waiting: Vec<Waiting>,
-    /// Tokens spent.
+    /// Tokens and money spent.
     pub usage: Usage,
     /// Model calls, failed and cancelled ones included.
     pub calls: u64,
@@ -125,7 +129,7 @@ pub async fn run_prepared(
 ) -> RunOutcome {
     let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
-    let flags = Flags { seed, max_calls: options.max_calls };
+    let flags = Flags { seed, max_calls: options.max_calls, prices: std::mem::take(&mut options.prices) };
     let wanted = ports.events.wants_provenance();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());

@@ -102,6 +102,7 @@ impl Driver {
     fn repeat(&mut self, activity: Arc<Activity>) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
             let usage = matches!(activity.request, Request::Model(_)).then(Usage::unknown);
+            let usage = usage.map(|usage| self.machine.priced(&activity, usage));
             self.record(EntryKind::Restarted { key: activity.key.clone(), usage });
             self.machine.spent(usage.unwrap_or_default());
             self.tell_began(&activity);

@@ -303,9 +303,11 @@ impl Driver {
             self.under_way.swap_remove(&done.activity.key);
         }
         let now = self.world.watch.now_ms();
-        for Done { activity, result, about } in batch {
+        for Done { activity, result, mut about } in batch {
             let key = activity.key.clone();
-            let usage = about.usage;
+            // From here on the journal says what it cost.
+            let usage = about.usage.map(|usage| self.machine.priced(&activity, usage));
+            about.usage = usage;
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if matches!(activity.request, Request::Human(_)) {
@@ -343,6 +345,7 @@ impl Driver {
         let now = self.world.watch.now_ms();
         for (activity, usage) in std::mem::take(&mut self.stopped) {
             let key = activity.key.clone();
+            let usage = self.machine.priced(&activity, usage);
             let result = Err(RunError::new(STOPPED, "the call was stopped"));
             let about = About::usage(Some(usage));
             let ended = self.world.ended(&activity, &result, &about);

@@ -82,7 +82,7 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
             EntryKind::Finished { error: Some(_), .. }
         ]
     ));
-    assert_eq!(outcome.usage, Usage { unknown_calls: 2, ..Usage::default() });
+    assert_eq!(outcome.usage, Usage { unknown_calls: 2, unpriced_calls: 2, ..Usage::default() });
 }
 
 #[test]
@@ -271,7 +271,8 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
         assert_eq!(again.result, first.result, "cut at {cut}");
         // What the call under way used that was cut off, nobody knows.
         let cut_off = matches!(&entries[cut - 1].kind, EntryKind::Scheduled { .. });
-        let usage = Usage { unknown_calls: u64::from(cut_off), ..first.usage };
+        let unpriced_calls = first.usage.unpriced_calls + u64::from(cut_off);
+        let usage = Usage { unknown_calls: u64::from(cut_off), unpriced_calls, ..first.usage };
         assert_eq!((again.usage, again.calls), (usage, first.calls), "cut at {cut}");
         let paid = entries[..cut].iter().filter(|e| matches!(e.kind, EntryKind::Completed { .. })).count();
         assert_eq!(calls.load(Ordering::SeqCst), 3 - paid, "cut at {cut}");
@@ -358,7 +359,7 @@ fn a_failing_call_is_an_entry_with_what_it_used() {
     let main = b.flow("main", say, None);
     let world = World::echo();
     let outcome = world.run(&b.program(main), "x");
-    assert_eq!(outcome.usage, Usage { input_tokens: 2, output_tokens: 2, ..Usage::default() });
+    assert_eq!(outcome.usage, Usage { input_tokens: 2, output_tokens: 2, unpriced_calls: 1, ..Usage::default() });
     let failed = world
         .journal
         .entries("r1")

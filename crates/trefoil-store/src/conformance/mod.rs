@@ -90,7 +90,14 @@ fn scheduled(key: &str) -> EntryKind {
 }
 
 fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
-    let usage = Usage { input_tokens, output_tokens: 2, cached_tokens: 1, unknown_calls: 0 };
+    let usage = Usage {
+        output_tokens: 2,
+        cached_tokens: 1,
+        written_tokens: 1,
+        cost_micro: 30,
+        unpriced_calls: 1,
+        ..Usage { input_tokens, ..Usage::default() }
+    };
     EntryKind::Completed { key: Key(key.into()), value, about: About::usage(Some(usage)) }
 }
 

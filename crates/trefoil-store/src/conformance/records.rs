@@ -29,12 +29,17 @@ async fn figures(store: &dyn Store) -> Result<(), String> {
     equal(&record.program, &"0f".repeat(32), "the program")?;
     let kinds = [scheduled("a"), completed("a", "text".into(), 5), scheduled("b"), completed("b", "text".into(), 6)];
     let entries: Vec<_> = (1..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect();
-    let mut batch = batch(&entries)?;
-    (batch.spent.cost_micro, batch.spent.unpriced_calls) = (30, 1);
-    done(store.append(&lease, batch).await, "appending")?;
+    done(store.append(&lease, batch(&entries)?).await, "appending")?;
     let record = done(store.record("figures").await, "reading a record")?;
-    let usage = Usage { input_tokens: 11, output_tokens: 4, cached_tokens: 2, unknown_calls: 0 };
-    let spent = Spent { calls: 2, usage, cost_micro: 30, unpriced_calls: 1 };
+    let usage = Usage {
+        input_tokens: 11,
+        output_tokens: 4,
+        cached_tokens: 2,
+        cost_micro: 60,
+        unpriced_calls: 2,
+        ..Usage::default()
+    };
+    let spent = Spent { calls: 2, usage };
     equal(&(record.spent, record.entries), &(spent, 5), "what was spent")?;
     // That it waits, without an entry, and that it does not any more.
     let waits = Batch { status: Some(Status::Waiting), wake_at: Some(90_000), ..Batch::default() };

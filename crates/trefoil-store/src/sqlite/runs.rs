@@ -99,8 +99,8 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
             int(usage.output_tokens),
             int(usage.cached_tokens),
             int(usage.unknown_calls),
-            int(spent.cost_micro),
-            int(spent.unpriced_calls),
+            int(usage.cost_micro),
+            int(usage.unpriced_calls),
             batch.lease_until.map(int),
         ])?;
     Ok(counted == 1)

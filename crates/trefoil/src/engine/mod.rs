@@ -1,6 +1,7 @@
 //! The engine: what runs are made with. Wires the defaults; everything can be replaced.
 
 mod models;
+mod prices;
 mod ready;
 #[cfg(feature = "store")]
 mod store;

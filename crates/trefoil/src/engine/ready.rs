@@ -8,6 +8,7 @@ use trefoil_ir::ModelChoice;
 use trefoil_machine::{Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
+use trefoil_prices::Price;
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
@@ -17,6 +18,7 @@ use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
 use super::models::script;
+use super::prices;
 use super::tools::All;
 use super::watch::{ToHandle, all};
 use super::{AnswersFrom, Engine, INPUT, explain};
@@ -38,6 +40,7 @@ pub struct Ready {
     run: String,
     seed: u64,
     max_calls: u64,
+    prices: Vec<(String, Price)>,
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
@@ -103,6 +106,7 @@ impl Ready {
             events: all(&parts.events),
             random,
         };
+        let prices = prices::of(&aimed.prepared.program, &aimed.from, &parts.settings, ports.clock.wall_ms());
         Ok(Self {
             flow: flow.clone(),
             prepared: aimed.prepared.clone(),
@@ -110,6 +114,7 @@ impl Ready {
             ports,
             seed: parts.seed.unwrap_or(0),
             max_calls: parts.max_calls.unwrap_or(limits::RUN_CALLS),
+            prices,
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
             script,
@@ -222,6 +227,7 @@ impl Ready {
             seed: Some(self.seed),
             run: Some(self.run.clone()),
             max_calls: Some(self.max_calls),
+            prices: self.prices.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,

@@ -11,6 +11,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use trefoil_models::ModelOverride;
+use trefoil_prices::Price;
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
 
 use crate::door::{self, Door};
@@ -33,6 +34,8 @@ pub struct Settings {
     pub models: Vec<ModelOverride>,
     /// `[providers.NAME] base_url`: provider, address, and the file that says so.
     pub addresses: Vec<(String, String, String)>,
+    /// `[prices]`: what a model costs, by `PROVIDER:NAME`. What comes later wins.
+    pub prices: Vec<(String, Price)>,
     /// `[paths] allow`: folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
     /// `[run] allow-command`: whether steps may run commands.

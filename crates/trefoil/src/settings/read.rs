@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_models::{ModelOverride, Registry};
+use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 
 use super::{FoundSettings, Standing};
@@ -15,6 +16,7 @@ use crate::load::project::RULE;
 pub const TABLES: &[(&str, &str)] = &[
     ("models", "choose the models that are called"),
     ("providers", "choose where prompts and keys are sent"),
+    ("prices", "say what model calls cost"),
     ("paths", "let manifests read files outside the project"),
     ("run", "let steps run commands"),
 ];
@@ -94,6 +96,7 @@ impl SettingsReading<'_> {
             match (name, key_name) {
                 ("models", alias) => self.model(alias, value),
                 ("providers", provider) => self.provider(provider, key.span(), value),
+                ("prices", model) => self.price(model, key.span(), value),
                 ("paths", "allow") => self.paths(value),
                 ("run", "allow-command") => match value.get_ref().as_bool() {
                     Some(allowed) => self.found.settings.commands = allowed,
@@ -142,6 +145,41 @@ impl SettingsReading<'_> {
         }
     }
 
+    fn price(&mut self, model: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
+        if model.split_once(':').is_none_or(|(provider, name)| provider.is_empty() || name.is_empty()) {
+            return self.wrong(at, &format!("`{model}` must be `\"provider:name\"`"));
+        }
+        let Some(table) = value.get_ref().as_table() else {
+            let form = "{ input = 1.25, output = 10 }";
+            return self.wrong(value.span(), &format!("the price of `{model}` must be a table: `{form}`"));
+        };
+        let mut rates = Rates::default();
+        let (mut input, mut output) = (None, None);
+        for (key, value) in table {
+            let Some(dollars) = dollars(value.get_ref()) else {
+                let message =
+                    format!("`{}` must be a number of dollars for a million tokens, 0 or more", key.get_ref());
+                self.wrong(value.span(), &message);
+                continue;
+            };
+            match &**key.get_ref() {
+                "input" => input = Some(dollars),
+                "output" => output = Some(dollars),
+                "cache_read" => rates.cache_read = Some(dollars),
+                "cache_write" => rates.cache_write = Some(dollars),
+                name => {
+                    let keys = "`input`, `output`, `cache_read`, `cache_write`";
+                    self.wrong(key.span(), &format!("a price has no key `{name}`; its keys are {keys}"));
+                }
+            }
+        }
+        let (Some(input), Some(output)) = (input, output) else {
+            return self.wrong(value.span(), &format!("the price of `{model}` needs `input` and `output`"));
+        };
+        let price = Price { rates: Rates { input, output, ..rates }, ..Price::default() };
+        self.found.settings.prices.push((model.to_owned(), price));
+    }
+
     fn paths(&mut self, value: &Spanned<DeValue<'_>>) {
         let list = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
         let Some(Some(folders)): Option<Option<Vec<&str>>> = list else {
@@ -177,5 +215,14 @@ impl SettingsReading<'_> {
 
     fn at(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
+    }
+}
+
+/// Micro-dollars of a number of dollars.
+fn dollars(value: &DeValue<'_>) -> Option<u64> {
+    match value {
+        DeValue::Integer(n) => parse_dollars(n.as_str()).filter(|_| n.radix() == 10),
+        DeValue::Float(n) => parse_dollars(n.as_str()),
+        _ => None,
     }
 }

@@ -48,7 +48,7 @@ fn run(bytes: &[u8]) {
     let mut answers = Answers::new(&program, choices);
     let input = answers.input(&program);
     let prepared = Prepared::new(program);
-    let flags = Flags { seed: answers.seed(), max_calls: None };
+    let flags = Flags { seed: answers.seed(), ..Flags::default() };
     let mut run = Run::start(&prepared, input, flags);
     play(&mut run, &mut answers, LONGEST);
     for _ in 0..3 {
