@@ -195,6 +195,9 @@ pub struct Flags {
     /// Model calls that the run may make; none: as many as it wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
+    /// Micro-dollars that the run may spend; none: as much as it wants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro: Option<u64>,
     /// The prices of the models that the run may call, by `PROVIDER:NAME`, as they were when it began: those of a later build do not
     /// change what it has spent. A model without one has no known price.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

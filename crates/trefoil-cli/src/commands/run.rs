@@ -36,6 +36,9 @@ pub struct Run {
     /// Maximum number of model calls; refuses to start if the run could exceed it
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
+    /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<u64>,
     #[command(flatten)]
     texts: TextArgs,
     #[command(flatten)]
@@ -45,6 +48,11 @@ pub struct Run {
     /// Keep nothing of the run: it cannot be resumed
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
+}
+
+/// Micro-dollars.
+fn dollars(text: &str) -> Result<u64, String> {
+    trefoil_prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
 }
 
 /// Exit code 0: success; 1: the run failed, or its result could not be written; 2: it did not start; 75: it waits for
@@ -98,6 +106,9 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     if let Some(calls) = args.max_calls {
         engine = engine.max_calls(calls);
+    }
+    if let Some(micro) = args.max_cost {
+        engine = engine.max_cost_micro(micro);
     }
     if !args.ephemeral {
         engine = engine.store(args.store.open()?);

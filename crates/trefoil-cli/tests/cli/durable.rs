@@ -350,3 +350,49 @@ fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_t
     refused.exits(2).says(&["`[prices]` would say what model calls cost, but you have not trusted this project"]);
     assert!(provider.asked().is_empty());
 }
+
+#[test]
+fn a_limit_on_money_holds_before_the_call_and_over_a_crash() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    // A call is expected to cost about $0.02, for its prompt.
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
+    let third = "id: third\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: three\n";
+    folder.write("third.yaml", third).write(
+        "main.yaml",
+        "id: main\nkind: sequential\nsteps:\n  - ref: first\n  - ref: second\n    input: { text: '{{first}}' }\n  - ref: third\n",
+    );
+    let refused = finish(priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.025"]));
+    refused.exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached: $0.0101 of $0.025 spent", "--max-cost"]);
+    assert_eq!(provider.asked(), ["one"], "the second call was not made");
+    trefoil(&folder, &provider, &["runs", "delete", &only(&folder, &provider)]).exits(0);
+
+    // The second call is cut off: nobody knows what it cost, so it counts as what was expected, besides the one made again.
+    let child = priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.05"]).spawn().unwrap();
+    until("the second call", || provider.asked().len() == 3);
+    signal(&child, "-KILL");
+    wait(child);
+    *provider.hangs.lock().unwrap() = false;
+    let resumed = finish(priced(&folder, &provider, &["resume", &only(&folder, &provider)]));
+    resumed.exits(1).says(&["BUDGET_EXCEEDED", "of $0.05 spent"]);
+    assert_eq!(provider.asked().len(), 4, "the third call was not made");
+    let whole = finish(priced(&folder, &provider, &["run", "main.yaml", "--max-cost", "0.05", "--ephemeral"]));
+    whole.exits(0).says(&["$0.0301"]);
+}
+
+#[test]
+fn a_limit_on_money_needs_the_prices_of_all_models() {
+    let provider = Provider::start();
+    let folder = world(&provider);
+    let refused = trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1"]);
+    refused.exits(2).says(&[
+        "unknown-price",
+        "that of `openai:m` is not known",
+        "\"openai:m\" = { input = 1.25, output = 10 }",
+    ]);
+    trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1e3"])
+        .exits(2)
+        .says(&["write a number of dollars"]);
+    trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "0", "--model", "embedded"]).exits(0);
+    assert!(provider.asked().is_empty());
+}

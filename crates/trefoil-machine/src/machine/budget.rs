@@ -25,12 +25,13 @@ const TIME: u8 = 4;
 
 impl Turn<'_> {
     /// Books what a completed effect spent. False: a ceiling ended the run.
-    pub fn spend(&mut self, f: FrameId, usage: Option<Usage>) -> bool {
+    pub fn spend(&mut self, f: FrameId, usage: Option<Usage>, reserved: u64) -> bool {
         let usage = usage.unwrap_or_default();
         self.core.usage.add(usage);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.usage.add(usage);
         }
+        self.paid(f, usage, reserved);
         let Some((_, step)) = self.step_of(f) else { return true };
         if !matches!(step.kind, StepKind::Model(_)) {
             return true;

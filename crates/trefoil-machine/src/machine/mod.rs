@@ -21,6 +21,7 @@ mod frame;
 mod intake;
 mod jitter;
 mod lifecycle;
+mod money;
 mod replay;
 mod spawn;
 mod steps;
@@ -153,8 +154,13 @@ impl Machine {
     }
 
     /// Adds to what the run has used: what an activity did of which nobody knows the end.
-    pub fn spent(&mut self, usage: Usage) {
+    pub fn spent(&mut self, key: &Key, usage: Usage) {
         self.core.usage.add(usage);
+        if usage.unpriced_calls > 0
+            && let Some(pending) = self.core.pending.get(key)
+        {
+            self.core.assumed = self.core.assumed.saturating_add(pending.reserved);
+        }
     }
 
     /// Stops everything; the run ends with `CANCELLED`.

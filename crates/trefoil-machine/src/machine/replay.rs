@@ -215,7 +215,7 @@ impl Replay {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
                 watcher.past(entry.at_ms, Past::Began(activity));
-                self.machine.spent(usage.unwrap_or_default());
+                self.machine.spent(key, usage.unwrap_or_default());
                 Ok(())
             }
             EntryKind::Suspended { wake_at } => {

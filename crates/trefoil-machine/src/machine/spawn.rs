@@ -111,10 +111,11 @@ impl Turn<'_> {
         let again = model && self.is_same_call(f);
         self.core.calls += u64::from(model && !again);
         let bytes = request.weight();
+        let reserved = self.reserve(&request);
         self.core.carried = self.core.carried.saturating_add(bytes);
         let content = WireRequest::of(&request, self.program).key();
         let labels = self.labels(f);
-        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes });
+        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes, reserved });
         self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));
     }
 

@@ -46,6 +46,8 @@ pub struct Core {
     pub keys: crate::key::KeyBuilder,
     /// Spent by the whole run.
     pub usage: Usage,
+    /// Micro-dollars that calls of unknown cost are taken to have cost, where a limit asks for it.
+    pub assumed: u64,
     /// Model calls begun.
     pub calls: u64,
     /// Those of them that were answered.
@@ -75,6 +77,8 @@ pub struct Pending {
     pub purpose: Purpose,
     /// Bytes of its request.
     pub bytes: u64,
+    /// Micro-dollars that are set aside for it.
+    pub reserved: u64,
 }
 
 /// What an activity is for.
@@ -107,6 +111,7 @@ impl Core {
             output: Output::default(),
             keys: crate::key::KeyBuilder::default(),
             usage: Usage::default(),
+            assumed: 0,
             calls: 0,
             answered: 0,
             now_ms: 0,
@@ -243,7 +248,7 @@ impl<'p> Turn<'p> {
                     Err(error) => Outcome::Failed(Box::new(error)),
                 };
                 // Spending first: an answer that broke the budget is not acted on.
-                if self.spend(f, completion.usage) {
+                if self.spend(f, completion.usage, pending.reserved) {
                     self.push(Task::Completed(f, outcome));
                 }
             }

@@ -11,6 +11,7 @@
 
 mod journals;
 mod machine;
+mod money;
 mod properties;
 mod random;
 mod usage;

@@ -45,6 +45,8 @@ pub struct Options {
     pub run: Option<String>,
     /// Model calls that the run may make; none: as many as it wants.
     pub max_calls: Option<u64>,
+    /// Micro-dollars that the run may spend; none: as much as it wants. The prices of all its models have to be known.
+    pub max_cost_micro: Option<u64>,
     /// The prices of models, by `PROVIDER:NAME`. A model without one has no known price.
     pub prices: Vec<(String, Price)>,
     /// The files that the program was made of, for the journal.
@@ -75,6 +77,7 @@ impl Default for Options {
             seed: None,
             run: None,
             max_calls: None,
+            max_cost_micro: None,
             prices: Vec::new(),
             sources: Vec::new(),
             bundle: None,
@@ -129,7 +132,8 @@ pub async fn run_prepared(
 ) -> RunOutcome {
     let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
-    let flags = Flags { seed, max_calls: options.max_calls, prices: std::mem::take(&mut options.prices) };
+    let prices = std::mem::take(&mut options.prices);
+    let flags = Flags { seed, max_calls: options.max_calls, max_cost_micro: options.max_cost_micro, prices };
     let wanted = ports.events.wants_provenance();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());

@@ -104,7 +104,7 @@ impl Driver {
             let usage = matches!(activity.request, Request::Model(_)).then(Usage::unknown);
             let usage = usage.map(|usage| self.machine.priced(&activity, usage));
             self.record(EntryKind::Restarted { key: activity.key.clone(), usage });
-            self.machine.spent(usage.unwrap_or_default());
+            self.machine.spent(&activity.key, usage.unwrap_or_default());
             self.tell_began(&activity);
         }
         self.repeating.push(activity);

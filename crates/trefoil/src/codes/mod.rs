@@ -50,6 +50,7 @@ pub const CODES: &[Code] = &[
     not_started("missing-model", include_str!("not_started/missing_model.md")),
     not_started("missing-tool", include_str!("not_started/missing_tool.md")),
     not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
+    not_started("unknown-price", include_str!("not_started/unknown_price.md")),
     not_started("untrusted-project", include_str!("not_started/untrusted_project.md")),
     not_started("unknown-answer", include_str!("not_started/unknown_answer.md")),
     not_started("wrong-answer", include_str!("not_started/wrong_answer.md")),

@@ -35,10 +35,13 @@ use tools::Closures;
 pub const INPUT: &str = "input-invalid";
 /// The rule of models that cannot be asked.
 pub const MODEL: &str = "missing-model";
+/// The rule of a limit on money that cannot be held, because the price of a model is not known.
+pub const PRICE: &str = "unknown-price";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input does not match the schema of the entry"),
+    (PRICE, "a limit on money needs the price of every model, and one of them is not known"),
     (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
 ];
 
@@ -92,6 +95,7 @@ struct Parts {
     seed: Option<u64>,
     random: Option<Arc<dyn Random>>,
     max_calls: Option<u64>,
+    max_cost_micro: Option<u64>,
     recovery: Recovery,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
@@ -241,6 +245,13 @@ impl Engine {
     #[must_use]
     pub fn max_calls(self, calls: u64) -> Self {
         self.with(|parts| parts.max_calls = Some(calls))
+    }
+    /// How many micro-dollars a run may spend before it ends with `BUDGET_EXCEEDED`; as many as it wants without. What a call is
+    /// expected to cost is set aside before it starts, so at most the calls that are under way can cost more than that. A run
+    /// whose prices are not all known does not start.
+    #[must_use]
+    pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
+        self.with(|parts| parts.max_cost_micro = Some(micro_dollars))
     }
     /// The seed of the embedded model, of retry delays and of the ids of runs; without, runs have ids that differ from process
     /// to process, and the rest is as with 0.

@@ -3,8 +3,9 @@
 use trefoil_ir::Program;
 use trefoil_models::plan::models_used;
 use trefoil_prices::{Price, listed};
+use trefoil_syntax::{Diagnostic, Severity};
 
-use super::AnswersFrom;
+use super::{AnswersFrom, PRICE};
 use crate::settings::Settings;
 
 const DAY_MS: u64 = 86_400_000;
@@ -13,12 +14,7 @@ const DAY_MS: u64 = 86_400_000;
 /// missing. `now`: milliseconds since 1970-01-01 UTC.
 pub fn of(program: &Program, from: &AnswersFrom, settings: &Settings, now: u64) -> Vec<(String, Price)> {
     let mut all: Vec<(String, Price)> = Vec::new();
-    for (_, model) in models_used(program) {
-        let (provider, name) = (model.provider.as_deref(), &*model.name);
-        let full = provider.map_or_else(|| name.to_owned(), |provider| format!("{provider}:{name}"));
-        if all.iter().any(|(known, _)| *known == full) {
-            continue;
-        }
+    for full in named(program) {
         let said = settings.prices.iter().rev().find(|(of, _)| *of == full).map(|(_, price)| price.clone());
         let price = match from {
             // Made here, or read from a file.
@@ -26,10 +22,37 @@ pub fn of(program: &Program, from: &AnswersFrom, settings: &Settings, now: u64) 
             // An embedder's provider may call anything under these names.
             AnswersFrom::Provider => said,
             AnswersFrom::One(_) | AnswersFrom::AsWritten => {
-                said.or_else(|| listed(provider.unwrap_or_default(), name, now / DAY_MS))
+                let listed = || full.split_once(':').and_then(|(provider, name)| listed(provider, name, now / DAY_MS));
+                said.or_else(listed)
             }
         };
         all.extend(price.map(|price| (full, price)));
+    }
+    all
+}
+
+/// Why a limit on money cannot be held: the models whose prices are not known.
+pub fn missing(program: &Program, prices: &[(String, Price)]) -> Vec<Diagnostic> {
+    let unknown = named(program).into_iter().filter(|model| !prices.iter().any(|(known, _)| known == model));
+    let one = |model: String| {
+        let message = format!("`--max-cost` needs the price of every model, but that of `{model}` is not known");
+        let help = format!(
+            "set it in `config.toml`, in dollars for a million tokens: `[prices]` with `\"{model}\" = {{ input = 1.25, output = 10 }}`"
+        );
+        Diagnostic::nowhere(PRICE, Severity::Error, None, message).help(help)
+    };
+    unknown.map(one).collect()
+}
+
+/// The models that a program may ask, as `PROVIDER:NAME`, each once.
+fn named(program: &Program) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for (_, model) in models_used(program) {
+        let provider = model.provider.as_deref().map(|provider| format!("{provider}:")).unwrap_or_default();
+        let full = format!("{provider}{}", model.name);
+        if !all.contains(&full) {
+            all.push(full);
+        }
     }
     all
 }

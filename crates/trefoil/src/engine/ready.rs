@@ -40,6 +40,7 @@ pub struct Ready {
     run: String,
     seed: u64,
     max_calls: u64,
+    max_cost_micro: Option<u64>,
     prices: Vec<(String, Price)>,
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
@@ -107,6 +108,10 @@ impl Ready {
             random,
         };
         let prices = prices::of(&aimed.prepared.program, &aimed.from, &parts.settings, ports.clock.wall_ms());
+        let missing = parts.max_cost_micro.map(|_| prices::missing(&aimed.prepared.program, &prices));
+        if let Some(missing) = missing.filter(|missing| !missing.is_empty()) {
+            return Err(Findings::new(loaded.files.clone(), missing));
+        }
         Ok(Self {
             flow: flow.clone(),
             prepared: aimed.prepared.clone(),
@@ -114,6 +119,7 @@ impl Ready {
             ports,
             seed: parts.seed.unwrap_or(0),
             max_calls: parts.max_calls.unwrap_or(limits::RUN_CALLS),
+            max_cost_micro: parts.max_cost_micro,
             prices,
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
@@ -227,6 +233,7 @@ impl Ready {
             seed: Some(self.seed),
             run: Some(self.run.clone()),
             max_calls: Some(self.max_calls),
+            max_cost_micro: self.max_cost_micro,
             prices: self.prices.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,

@@ -65,8 +65,9 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     };
     // What is weighed as the request's own must not be held by anybody else.
     drop(before);
-    if turn.may_call(f) {
-        turn.effect(f, Request::Model(Box::new(request)));
+    let request = Request::Model(Box::new(request));
+    if turn.may_pay(f, &request) && turn.may_call(f) {
+        turn.effect(f, request);
     }
     Ok(Started::Running)
 }

@@ -1,0 +1,93 @@
+//! The operator's limit on money. A call of these programs is expected to cost 1,000 micro-dollars: 1,000 tokens of an answer.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use testbed::Run;
+use testbed::build::Build;
+use trefoil_ir::{OnItemFailure, Program};
+use trefoil_machine::event::EventKind;
+use trefoil_machine::{Flags, Key, Prepared, Replay, Unwatched, Usage};
+use trefoil_prices::{Price, Rates};
+
+use crate::machine::FLAGS;
+
+fn limited(max_cost_micro: u64) -> Flags {
+    let rates = Rates { output: 1_000_000, ..Rates::default() };
+    let prices = vec![("test".to_owned(), Price { rates, ..Price::default() })];
+    Flags { max_cost_micro: Some(max_cost_micro), prices, ..FLAGS }
+}
+
+fn cost(micro: u64) -> Option<Usage> {
+    Some(Usage { output_tokens: micro, cost_micro: micro, ..Usage::default() })
+}
+
+fn chain(steps: &[&str]) -> Arc<Program> {
+    let mut b = Build::new();
+    let steps: Vec<_> = steps.iter().map(|label| b.model(label, "x")).collect();
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn error(run: &Run) -> String {
+    let error = run.result.as_ref().unwrap().as_ref().unwrap_err();
+    assert_eq!(error.code, "BUDGET_EXCEEDED");
+    error.message.clone()
+}
+
+#[test]
+fn what_calls_in_progress_may_cost_is_set_aside() {
+    let mut b = Build::new();
+    let branches = [b.model("a", "x"), b.model("b", "x"), b.model("c", "x")];
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    let prepared = Prepared::new(b.program(main));
+    let run = Run::start(&prepared, None, limited(2_999));
+    expect![
+        "cost limit reached: $0 of $0.003 spent, calls in progress may cost $0.002, and the next call may cost $0.001"
+    ]
+    .assert_eq(&error(&run));
+    assert!(Run::start(&prepared, None, limited(3_000)).result.is_none());
+}
+
+#[test]
+fn a_call_that_might_pass_the_limit_does_not_start_and_one_that_cost_more_than_expected_is_told() {
+    let prepared = Prepared::new(chain(&["a", "b"]));
+    let mut run = Run::start(&prepared, None, limited(1_500));
+    run.complete(&Key::from("a"), Ok("x".into()), cost(500));
+    assert!(run.result.is_none(), "500 and 1,000 are within the limit");
+    let told = run.on(Key::from("b"), Ok("x".into()), cost(1_100)).events;
+    let warned =
+        told.iter().filter_map(|e| if let EventKind::Warning { message } = &e.kind { Some(&**message) } else { None });
+    assert_eq!(warned.collect::<Vec<_>>(), ["cost limit exceeded: $0.0016 spent, limit is $0.0015"]);
+    let mut run = Run::start(&prepared, None, limited(1_500));
+    run.complete(&Key::from("a"), Ok("x".into()), cost(501));
+    expect!["cost limit reached: $0.000501 of $0.0015 spent, and the next call may cost $0.001"]
+        .assert_eq(&error(&run));
+    assert_eq!(run.machine.calls(), 1);
+}
+
+#[test]
+fn a_call_of_unknown_cost_counts_as_what_was_expected() {
+    let prepared = Prepared::new(chain(&["a", "b"]));
+    let mut run = Run::start(&prepared, None, limited(1_999));
+    run.complete(&Key::from("a"), Ok("x".into()), Some(Usage::unknown().priced(None)));
+    expect!["cost limit reached: $0.001 of $0.002 spent, and the next call may cost $0.001"].assert_eq(&error(&run));
+}
+
+#[test]
+fn a_replay_decides_as_the_run_did_with_the_prices_of_its_journal() {
+    let prepared = Prepared::new(chain(&["a", "b", "c"]));
+    let mut run = Run::start(&prepared, None, limited(2_500));
+    run.complete(&Key::from("a"), Ok("x".into()), cost(900));
+    run.complete(&Key::from("b"), Ok("x".into()), cost(900));
+    let said = error(&run);
+    let (first, rest) = run.entries.split_first().unwrap();
+    let mut replay = Replay::begin(prepared, first, &mut Unwatched).unwrap();
+    for entry in rest {
+        replay.entry(entry, &mut Unwatched).unwrap();
+    }
+    let resumed = replay.end(&mut Unwatched).unwrap();
+    assert_eq!(resumed.finished.unwrap().unwrap_err().message, said);
+}
