@@ -142,9 +142,10 @@ pub async fn run_prepared(
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let started = Started { run: id.clone(), at, program, input, flags, answers, models };
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0));
-    world.began_run(&started, &options);
+    let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options);
     driver.record(EntryKind::Started(Box::new(started)));
+    driver.tell(began);
     driver.drive(output).await
 }
 
@@ -202,7 +203,8 @@ async fn replay(world: &World, options: &Options) -> Result<(Resumed, Option<Ent
             match &mut replay {
                 None => {
                     if let EntryKind::Started(started) = &entry.kind {
-                        world.began_run(started, options);
+                        let (key, location, began) = world.began_run(started, options);
+                        world.watch.note_at(0, key, location, began);
                     }
                     replay = Some(Replay::begin(world.prepared.clone(), entry, &mut teller)?);
                 }

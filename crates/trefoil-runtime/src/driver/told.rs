@@ -18,13 +18,12 @@ pub type Untold = (Option<Key>, Option<Location>, EventKind);
 
 impl World {
     /// The run began.
-    pub fn began_run(&self, started: &Started, options: &Options) {
+    pub fn began_run(&self, started: &Started, options: &Options) -> Untold {
         let wanted = self.ports.events.wants_provenance();
         let effective_input = wanted.then(|| effective_input(&self.prepared, started.input.as_ref())).flatten();
         let (answers_from, placeholder) = (options.answers_from.clone(), options.placeholder);
         let (flow, input) = (started.program.flow.clone(), started.input.clone());
-        let began = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
-        self.watch.note_at(0, None, None, began);
+        (None, None, EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder })
     }
 
     /// What the machine says happened, as it may be shown.

@@ -427,7 +427,12 @@ impl Driver {
         }
         let entries = std::mem::take(&mut self.buffer);
         let written = self.world.ports.journal.append(&self.world.watch.run, &entries).await;
-        written.map_err(super::journal_error)
+        written.map_err(|error| {
+            // What these entries led to has not happened: nobody is told of it, and no answer was taken.
+            self.untold.clear();
+            self.settled.clear();
+            super::journal_error(error)
+        })
     }
 
     async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
@@ -435,22 +440,21 @@ impl Driver {
         let result = result.map_err(|error| self.world.secrets.hide_error(error));
         // Everything under way ends here: its futures are dropped.
         self.work.clear();
-        let result = result.map(|value| self.world.result(value));
-        let (output, error) = match &result {
-            Ok(value) => (Some(value.clone()), None),
-            Err(error) => (None, Some(error.clone())),
-        };
+        let mut result = result.map(|value| self.world.result(value));
+        let (output, error) = sides(&result);
         // One whose journal cannot be written, or that goes on elsewhere, has not ended.
-        let open = error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
+        let mut open = error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
         if !open {
-            self.record(EntryKind::Finished { output: output.clone(), error: error.clone().map(RunError::stored) });
+            self.record(EntryKind::Finished { output, error: error.map(RunError::stored) });
         }
-        let result = match self.commit().await {
-            Err(failed) if !open => Err(failed),
-            _ => result,
-        };
+        if let Err(failed) = self.commit().await
+            && !open
+        {
+            (result, open) = (Err(failed), true);
+        }
         let outcome = self.outcome(result, Vec::new());
         let RunOutcome { usage, calls, duration_ms, .. } = outcome;
+        let (output, error) = sides(&outcome.result);
         let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };
         match open {
             true => self.world.watch.delta(None, None, finished),
@@ -466,5 +470,13 @@ impl Driver {
         let (usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
         let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
         RunOutcome { run, result, waiting, usage, calls, duration_ms }
+    }
+}
+
+/// The output, and the error.
+fn sides(result: &Result<Value, RunError>) -> (Option<Value>, Option<RunError>) {
+    match result {
+        Ok(value) => (Some(value.clone()), None),
+        Err(error) => (None, Some(error.clone())),
     }
 }

@@ -51,7 +51,9 @@ impl Watch {
 
     /// Shows an event.
     pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
-        self.note_at(self.now_ms(), key, location, kind);
+        // It began when its clock did, whenever its first entry was stored.
+        let at_ms = if matches!(kind, EventKind::RunStarted { .. }) { 0 } else { self.now_ms() };
+        self.note_at(at_ms, key, location, kind);
     }
 
     /// Shows an event of that time of the run's clock.

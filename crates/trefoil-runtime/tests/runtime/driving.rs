@@ -15,7 +15,7 @@ use trefoil_runtime::{
 };
 use trefoil_template::Value;
 
-use crate::world::{World, block_on, json};
+use crate::world::{Full, World, block_on, json};
 use testbed::Build;
 
 /// A model that never answers, and counts how many of its calls are under way.
@@ -216,22 +216,6 @@ fn guardrails_stand_before_the_call_and_before_the_journal() {
     assert!(world.kinds().iter().any(|e| matches!(e, EventKind::Warning { .. })));
     let cap = Guard::TokenCap { max_tokens: 2, warn: false };
     expect!["token cap exceeded: 4 tokens used, limit is 2"].assert_eq(&run(cap, "one two", "").0.unwrap_err());
-}
-
-/// A journal that fails from one entry on.
-struct Full(MemoryJournal, u64);
-
-#[async_trait]
-impl Journal for Full {
-    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
-        if entries.iter().any(|e| e.seq >= self.1) {
-            return Err(JournalError::new("no space left"));
-        }
-        self.0.append(run, entries).await
-    }
-    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
-        self.0.read(run, from).await
-    }
 }
 
 #[test]

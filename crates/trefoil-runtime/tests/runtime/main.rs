@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod cut_off;
 mod driving;
 mod graphs;
 mod holes;

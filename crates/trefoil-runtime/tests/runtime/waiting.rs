@@ -20,10 +20,10 @@ use testbed::Build;
 
 /// Keeps questions; answers are put into it from outside.
 #[derive(Default)]
-struct Inbox {
-    answers: Mutex<BTreeMap<String, String>>,
+pub struct Inbox {
+    pub answers: Mutex<BTreeMap<String, String>>,
     decisions: Mutex<BTreeMap<String, Decided>>,
-    taken: Mutex<Vec<String>>,
+    pub taken: Mutex<Vec<String>>,
     /// Comes in while the run is running.
     arriving: Mutex<Vec<Arrived>>,
 }
@@ -48,7 +48,7 @@ impl HumanInbox for Inbox {
     }
 }
 
-fn asking(b: &mut Build, label: &str, timeout_ms: Option<u64>) -> trefoil_ir::StepId {
+pub fn asking(b: &mut Build, label: &str, timeout_ms: Option<u64>) -> trefoil_ir::StepId {
     let prompt = Expr::Template(b.text("ok with {{input}}?"));
     let on_timeout = OnTimeout::Answer("nobody".into());
     let ask = b.step(label, StepKind::Human(Box::new(HumanCall { prompt, timeout_ms, on_timeout, answer_at: None })));
@@ -66,7 +66,7 @@ fn questions(timeout_ms: Option<u64>) -> Arc<Program> {
     b.program(main)
 }
 
-fn world(inbox: &Arc<Inbox>, entries: &[Entry]) -> World {
+pub fn world(inbox: &Arc<Inbox>, entries: &[Entry]) -> World {
     let mut world = World::echo();
     world.ports.humans = inbox.clone();
     if !entries.is_empty() {
@@ -75,7 +75,7 @@ fn world(inbox: &Arc<Inbox>, entries: &[Entry]) -> World {
     world
 }
 
-fn resume(world: &World, program: &Arc<Program>) -> RunOutcome {
+pub fn resume(world: &World, program: &Arc<Program>) -> RunOutcome {
     block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()))
 }
 
@@ -224,7 +224,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
 }
 
 /// The numbered events of what a world has seen: text that arrives has no number of its own.
-fn numbered(world: &World) -> Vec<(u64, Option<String>, String)> {
+pub fn numbered(world: &World) -> Vec<(u64, Option<String>, String)> {
     let seen = world.events.seen().into_iter().filter(|e| !matches!(e.kind, EventKind::TextDelta { .. }));
     let tell = |e: trefoil_runtime::Event| (e.seq, e.key.map(|k| k.to_string()), e.kind.name().to_owned());
     seen.map(tell).collect()

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_runtime::ports::{
-    CollectEvents, FnModel, MapSecrets, MemoryJournal, NoHumans, NoTools, SeededRandom, VirtualClock, echo,
+    CollectEvents, FnModel, Journal, JournalError, MapSecrets, MemoryJournal, NoHumans, NoTools, SeededRandom,
+    VirtualClock, echo,
 };
 use trefoil_runtime::{
-    Event, EventKind, Key, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Options, Ports, RunOutcome, driver,
+    Entry, Event, EventKind, Key, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Options, Ports, RunOutcome,
+    driver,
 };
 use trefoil_template::Value;
 
@@ -74,4 +77,20 @@ pub fn status(status: u16) -> ModelError {
 /// JSON for comparisons that read well.
 pub fn json(value: &Value) -> serde_json::Value {
     value.to_json()
+}
+
+/// A journal that fails from one entry on.
+pub struct Full(pub MemoryJournal, pub u64);
+
+#[async_trait]
+impl Journal for Full {
+    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+        if entries.iter().any(|e| e.seq >= self.1) {
+            return Err(JournalError::new("no space left"));
+        }
+        self.0.append(run, entries).await
+    }
+    async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
+        self.0.read(run, from).await
+    }
 }

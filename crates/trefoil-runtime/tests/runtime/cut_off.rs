@@ -1,0 +1,101 @@
+//! What may go wrong with a journal and with the time while a run is kept.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json as j;
+use trefoil_machine::Prepared;
+use trefoil_runtime::ports::{Clock, Journal as _, MemoryJournal, VirtualClock};
+use trefoil_runtime::{Entry, EntryKind, EventKind, driver};
+
+use crate::waiting::{Inbox, asking, numbered, resume, world};
+use crate::world::{Full, World, block_on, json};
+use testbed::Build;
+
+#[test]
+fn what_could_not_be_written_is_not_told() {
+    let mut b = Build::new();
+    let steps = [b.model("a", "x"), b.model("b", "x")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let whole = World::echo();
+    whole.run(&program, "x").result.unwrap();
+    for room in 0..whole.journal.entries("r1").len() as u64 {
+        let journal = Arc::new(Full(MemoryJournal::new(), room));
+        let mut world = World::echo();
+        world.ports.journal = journal.clone();
+        assert_eq!(world.run(&program, "x").result.unwrap_err().code, "JOURNAL_ERROR");
+        let mut told = numbered(&world);
+        assert_eq!(told.pop().unwrap().2, "run_finished", "whoever watches sees that it is over");
+        let Some(EventKind::RunFinished { output: None, error: Some(error), .. }) = world.kinds().pop() else {
+            panic!("it has not ended well: {:?}", world.kinds())
+        };
+        assert_eq!(error.code, "JOURNAL_ERROR");
+        let again = World::echo();
+        let entries = journal.0.entries("r1");
+        if !entries.is_empty() {
+            block_on(again.journal.append("r1", &entries)).unwrap();
+            let prepared = Prepared::new(program.clone());
+            block_on(driver::retell(prepared, "r1", again.ports.clone(), &again.options)).unwrap();
+        }
+        assert_eq!(told, numbered(&again), "room for {room} entries");
+    }
+}
+
+#[test]
+fn an_answer_that_could_not_be_written_is_kept() {
+    let mut b = Build::new();
+    let body = asking(&mut b, "first", None);
+    let main = b.flow("main", body, None);
+    let (program, inbox) = (b.program(main), Arc::new(Inbox::default()));
+    inbox.answers.lock().unwrap().insert("first".into(), "yes".into());
+    let mut cut = world(&inbox, &[]);
+    // The beginning and the question; the answer no more.
+    cut.ports.journal = Arc::new(Full(MemoryJournal::new(), 2));
+    assert_eq!(cut.run(&program, "tea").result.unwrap_err().code, "JOURNAL_ERROR");
+    assert!(inbox.taken.lock().unwrap().is_empty());
+    let whole = world(&inbox, &[]);
+    assert_eq!(json(&whole.run(&program, "tea").result.unwrap()), j!("yes"));
+    assert_eq!(*inbox.taken.lock().unwrap(), ["first"]);
+}
+
+/// A clock whose time of day was set back by so many milliseconds.
+struct SetBack(Arc<VirtualClock>, u64);
+
+#[async_trait]
+impl Clock for SetBack {
+    fn now_ms(&self) -> u64 {
+        self.0.now_ms()
+    }
+    async fn sleep(&self, ms: u64) {
+        self.0.sleep(ms).await;
+    }
+    fn wall_ms(&self) -> u64 {
+        self.0.wall_ms() - self.1
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_does_not_lengthen_a_time_limit() {
+    let mut b = Build::new();
+    let steps = [b.wait("rest", 100_000), asking(&mut b, "first", Some(600_000))];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let (program, inbox) = (b.program(main), Arc::new(Inbox::default()));
+    let first = world(&inbox, &[]);
+    assert_eq!(first.run(&program, "tea").result.unwrap_err().code, "SUSPENDED");
+    // The next process begins an hour before the run did, by its clock.
+    let mut second = world(&inbox, &first.journal.entries("r1"));
+    second.ports.clock = Arc::new(SetBack(second.clock.clone(), 3_600_000));
+    second.options.linger_ms = u64::MAX;
+    assert_eq!(json(&resume(&second, &program).result.unwrap()), j!("nobody"));
+    assert_eq!(second.clock.now_ms(), 600_000, "what was left of the limit");
+    let entries = second.journal.entries("r1");
+    assert!(entries.is_sorted_by_key(|entry: &Entry| entry.at_ms), "the run's clock never goes back");
+    let due = entries.iter().find_map(|entry| match &entry.kind {
+        EntryKind::Scheduled { due_ms, .. } if *due_ms > Some(100_000) => *due_ms,
+        _ => None,
+    });
+    assert_eq!((due, entries.last().unwrap().at_ms), (Some(700_000), 700_000));
+}
