@@ -1,89 +1,15 @@
 //! Runs that outlive their process, with the real binary: killed, stopped, answered days later.
 #![cfg(unix)]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::provider::{KEY, Provider};
 use crate::world::{Folder, Ran, finish, wait};
 
-/// A provider that counts its calls and answers each with what it was asked, or never where the prompt says `hang`.
-#[derive(Clone)]
-struct Provider {
-    address: String,
-    asked: Arc<Mutex<Vec<String>>>,
-    hangs: Arc<Mutex<bool>>,
-}
-
-impl Provider {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}/v1", listener.local_addr().unwrap());
-        let provider = Self { address, asked: Arc::default(), hangs: Arc::new(Mutex::new(true)) };
-        let own = provider.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let own = own.clone();
-                std::thread::spawn(move || own.answer(stream));
-            }
-        });
-        provider
-    }
-
-    fn answer(&self, mut stream: TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        loop {
-            let mut length = 0;
-            let mut line = String::new();
-            loop {
-                line.clear();
-                if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                    return;
-                }
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                if line.trim().is_empty() {
-                    break;
-                }
-            }
-            let mut body = vec![0; length];
-            if reader.read_exact(&mut body).is_err() {
-                return;
-            }
-            let request: serde_json::Value = serde_json::from_slice(&body).unwrap();
-            let prompt =
-                request["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
-            self.asked.lock().unwrap().push(prompt.clone());
-            if prompt.contains("hang") && *self.hangs.lock().unwrap() {
-                std::thread::sleep(Duration::from_secs(600));
-            }
-            let answer = json!({
-                "id": "r1", "object": "chat.completion", "created": 1, "model": "m",
-                "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": prompt } }],
-                "usage": { "prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13 }
-            })
-            .to_string();
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-                answer.len()
-            );
-            if stream.write_all(format!("{head}{answer}").as_bytes()).is_err() {
-                return;
-            }
-        }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-}
-
-fn world(provider: &Provider) -> Folder {
+fn world() -> Folder {
     let folder = Folder::new();
     folder.write(
         "main.yaml",
@@ -94,14 +20,13 @@ fn world(provider: &Provider) -> Folder {
     };
     folder.write("first.yaml", agent("first", "one"));
     folder.write("second.yaml", format!("{}inputSchema: {{ text: string }}\n", agent("second", "{{text}} hang")));
-    let _ = provider;
     folder
 }
 
 fn command(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
     let mut command = folder.command(args);
     command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
-    command.env("OPENAI_API_KEY", "sk-test-0123456789").env("OPENAI_BASE_URL", &provider.address);
+    command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", provider.address());
     command
 }
 
@@ -131,13 +56,13 @@ fn only(folder: &Folder, provider: &Provider) -> String {
 #[test]
 fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     let child = command(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
     until("the second call", || provider.asked().len() == 2);
     signal(&child, "-KILL");
     assert_eq!(wait(child).code, -1);
     let run = only(&folder, &provider);
-    *provider.hangs.lock().unwrap() = false;
+    provider.hang(false);
     // At once: nobody waits for the lease of a process that is known to have ended.
     let resumed = trefoil(&folder, &provider, &["resume", &run]);
     resumed.exits(0);
@@ -150,20 +75,20 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
         json!({ "input_tokens": 20, "output_tokens": 6, "unknown_calls": 1, "unpriced_calls": 3 })
     );
     let kept = std::fs::read(folder.path().join("runs.db")).unwrap();
-    assert!(!kept.windows(10).any(|bytes| bytes == b"sk-test-01"), "a key in the store");
+    assert!(!kept.windows(KEY.len()).any(|bytes| bytes == KEY.as_bytes()), "a key in the store");
 }
 
 #[test]
 fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     let child = command(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
     until("the second call", || provider.asked().len() == 2);
     signal(&child, "-INT");
     let stopped = wait(child);
     let run = only(&folder, &provider);
     stopped.silent(130).says(&[&format!("run {run}"), "interrupted", &format!("to continue: trefoil resume {run}")]);
-    *provider.hangs.lock().unwrap() = false;
+    provider.hang(false);
     let resumed = trefoil(&folder, &provider, &["resume", "--all", "-q"]);
     resumed.exits(0);
     assert_eq!(resumed.out, "one hang\n");
@@ -261,7 +186,7 @@ fn runs_can_be_cancelled_exported_and_told_again() {
 #[test]
 fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_to_do() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     folder.write("broken.db", "not a database, but long enough to be read as one: ".repeat(40));
     let broken = trefoil(&folder, &provider, &["run", "main.yaml", "--store", "broken.db"]);
     broken.silent(2).says(&["is not a store of Trefoil", "--store PATH"]);
@@ -269,8 +194,8 @@ fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_t
     homeless.env_remove("TREFOIL_STORE").env("HOME", "/dev/null");
     let homeless = finish(homeless);
     homeless.silent(2).says(&["--store PATH", "--ephemeral"]);
-    assert_eq!(provider.asked().len(), 0, "nothing was called");
-    *provider.hangs.lock().unwrap() = false;
+    assert_eq!(provider.asked_by_now().len(), 0, "nothing was called");
+    provider.hang(false);
     let ephemeral = trefoil(&folder, &provider, &["run", "main.yaml", "--ephemeral", "-q"]);
     assert_eq!(ephemeral.exits(0).out, "one hang\n");
     assert!(!folder.path().join("runs.db").exists());
@@ -288,7 +213,7 @@ fn priced(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
 #[test]
 fn what_a_run_costs_is_in_its_journal_and_later_prices_do_not_change_it() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     folder.write("config/config.toml", PRICES);
     let child = priced(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
     until("the second call", || provider.asked().len() == 2);
@@ -298,7 +223,7 @@ fn what_a_run_costs_is_in_its_journal_and_later_prices_do_not_change_it() {
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
     assert!(shown.exits(0).out.contains("10 tokens in, 3 out, $0.016\n"), "{shown:?}");
     // What the second call cost is not known, and the run goes on at the prices that it began with.
-    *provider.hangs.lock().unwrap() = false;
+    provider.hang(false);
     folder.write("config/config.toml", PRICES.replace("1000", "5"));
     let resumed = finish(priced(&folder, &provider, &["resume", &run, "--trace", "t.json"]));
     resumed.exits(0).says(&["20+? tokens in, 6+? out, $0.032+?"]);
@@ -320,8 +245,8 @@ fn what_a_run_costs_is_in_its_journal_and_later_prices_do_not_change_it() {
 #[test]
 fn a_price_that_nobody_knows_is_not_zero_and_an_embedded_answer_costs_nothing() {
     let provider = Provider::start();
-    let folder = world(&provider);
-    *provider.hangs.lock().unwrap() = false;
+    let folder = world();
+    provider.hang(false);
     trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0).says(&["20 tokens in, 6 out, $?, "]);
     let cheap = trefoil(&folder, &provider, &["run", "main.yaml", "--model", "openai:gpt-4o-mini"]);
     cheap.exits(0).says(&["20 tokens in, 6 out, $0.000008, "]);
@@ -331,7 +256,7 @@ fn a_price_that_nobody_knows_is_not_zero_and_an_embedded_answer_costs_nothing() 
 #[test]
 fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_trust() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     for (wrong, says) in [
         ("\"openai:m\" = 3", "must be a table: `{ input = 1.25, output = 10 }`"),
         ("\"openai:m\" = { input = 3 }", "needs `input` and `output`"),
@@ -354,7 +279,7 @@ fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_t
 #[test]
 fn a_limit_on_money_holds_before_the_call_and_over_a_crash() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     // A call is expected to cost about $0.02, for its prompt.
     folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
     let third = "id: third\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: three\n";
@@ -372,7 +297,7 @@ fn a_limit_on_money_holds_before_the_call_and_over_a_crash() {
     until("the second call", || provider.asked().len() == 3);
     signal(&child, "-KILL");
     wait(child);
-    *provider.hangs.lock().unwrap() = false;
+    provider.hang(false);
     let resumed = finish(priced(&folder, &provider, &["resume", &only(&folder, &provider)]));
     resumed.exits(1).says(&["BUDGET_EXCEEDED", "of $0.05 spent"]);
     assert_eq!(provider.asked().len(), 4, "the third call was not made");
@@ -383,7 +308,7 @@ fn a_limit_on_money_holds_before_the_call_and_over_a_crash() {
 #[test]
 fn a_limit_on_money_needs_the_prices_of_all_models() {
     let provider = Provider::start();
-    let folder = world(&provider);
+    let folder = world();
     let refused = trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1"]);
     refused.exits(2).says(&[
         "unknown-price",

@@ -24,6 +24,8 @@ mod lsp;
 mod pages;
 mod plan_graph_ir;
 mod portability;
+#[cfg(unix)]
+mod provider;
 mod readme;
 mod reference;
 mod render;

@@ -14,9 +14,13 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+    /// One in a certain folder.
+    pub fn within(folder: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("trefoil-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
+        let path = folder.join(name);
         std::fs::create_dir_all(&path).unwrap();
         Self(path.canonicalize().unwrap())
     }

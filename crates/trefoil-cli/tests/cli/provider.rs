@@ -1,0 +1,174 @@
+//! A provider of models on this machine that counts its calls, whoever survives them.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+/// The key that it is called with.
+pub const KEY: &str = "sk-test-0123456789";
+/// A value of the environment that prompts may have in them. Answers do not repeat it, failures do.
+pub const WORD: &str = "zebra-crossing-4711";
+
+/// Answers each call with the longest of its messages; streamed word by word, if that is asked for. Where that text has `hang` in
+/// it, the answer never comes as long as [`Provider::hangs`]; where it has `busy`, every second call for it fails with status
+/// 500; where it has `slowly`, the words come one after the other.
+#[derive(Clone)]
+pub struct Provider {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    hangs: Arc<AtomicBool>,
+    open: Arc<AtomicUsize>,
+    usage: fn(&str) -> (usize, usize),
+}
+
+impl Provider {
+    /// Each call uses 10 tokens, and 3 for its answer.
+    pub fn start() -> Self {
+        Self::with_usage(|_| (10, 3))
+    }
+
+    /// What a call uses depends on what is asked.
+    pub fn with_usage(usage: fn(&str) -> (usize, usize)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/v1", listener.local_addr().unwrap());
+        let hangs = Arc::new(AtomicBool::new(true));
+        let provider = Self { address, asked: Arc::default(), hangs, open: Arc::default(), usage };
+        let own = provider.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                own.open.fetch_add(1, Ordering::SeqCst);
+                let own = own.clone();
+                std::thread::spawn(move || {
+                    own.serve(stream);
+                    own.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        provider
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What was asked, in the order in which it came in.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// What was asked, once nobody who asked is connected any more.
+    pub fn asked_by_now(&self) -> Vec<String> {
+        let began = std::time::Instant::now();
+        while self.open.load(Ordering::SeqCst) > 0 && began.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.asked()
+    }
+
+    pub fn hang(&self, hangs: bool) {
+        self.hangs.store(hangs, Ordering::SeqCst);
+    }
+
+    fn used(&self, prompt: &str) -> Json {
+        let (asked, answered) = (self.usage)(prompt);
+        json!({ "prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered })
+    }
+
+    fn serve(&self, mut stream: TcpStream) {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        while let Some(body) = request(&mut reader) {
+            let request: Json = serde_json::from_slice(&body).unwrap();
+            let messages = request["messages"].as_array().unwrap().iter();
+            let messages = messages.map(|message| message["content"].as_str().unwrap());
+            let prompt = messages.max_by_key(|text| text.len()).unwrap().to_owned();
+            let before = {
+                let mut asked = self.asked.lock().unwrap();
+                let before = asked.iter().filter(|one| **one == prompt).count();
+                asked.push(prompt.clone());
+                before
+            };
+            if prompt.contains("hang") && self.hangs.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_secs(600));
+            }
+            let written = match () {
+                () if prompt.contains("busy") && before.is_multiple_of(2) => fail(&mut stream, &prompt),
+                () if request["stream"] == json!(true) => tell(&mut stream, &prompt, self.used(&prompt)),
+                () => answer(&mut stream, &prompt, self.used(&prompt)),
+            };
+            if written.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The body of the next request. None: there is none.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+    let mut length = 0;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(body)
+}
+
+fn send(stream: &mut TcpStream, status: &str, sort: &str, body: &str) -> std::io::Result<()> {
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {sort}\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all(format!("{head}{body}").as_bytes())
+}
+
+/// The answer to this.
+pub fn said(prompt: &str) -> String {
+    prompt.replace(WORD, "(it)")
+}
+
+fn answer(stream: &mut TcpStream, prompt: &str, usage: Json) -> std::io::Result<()> {
+    let message = json!({ "role": "assistant", "content": said(prompt) });
+    let choice = json!({ "index": 0, "finish_reason": "stop", "message": message });
+    let answer = json!({
+        "id": "r1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage
+    });
+    send(stream, "200 OK", "application/json", &answer.to_string())
+}
+
+fn fail(stream: &mut TcpStream, prompt: &str) -> std::io::Result<()> {
+    let error = json!({ "error": { "message": format!("too busy for `{prompt}` of {KEY}"), "type": "server_error" } });
+    send(stream, "500 Internal Server Error", "application/json", &error.to_string())
+}
+
+fn tell(stream: &mut TcpStream, prompt: &str, usage: Json) -> std::io::Result<()> {
+    let part = |choices: Json, usage: Json| {
+        let part = json!({
+            "id": "r1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage
+        });
+        format!("data: {part}\n\n")
+    };
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+    let mut chunk = |text: &str| stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
+    for word in said(prompt).split_inclusive(' ') {
+        chunk(&part(json!([{ "index": 0, "delta": { "content": word }, "finish_reason": null }]), Json::Null))?;
+        if prompt.contains("slowly") {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    chunk(&part(json!([{ "index": 0, "delta": {}, "finish_reason": "stop" }]), Json::Null))?;
+    chunk(&part(json!([]), usage))?;
+    chunk("data: [DONE]\n\n")?;
+    stream.write_all(b"0\r\n\r\n")
+}

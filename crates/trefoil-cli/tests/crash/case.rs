@@ -1,0 +1,333 @@
+//! One run that is cut off, once or twice, and what has to hold afterwards.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::journal::Journal;
+use crate::programs::Program;
+use crate::provider::{KEY, Provider, WORD, said};
+use crate::strace::{self, Point, What};
+use crate::world::{Folder, Ran, finish};
+
+/// What somebody does at the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    Run,
+    Answer,
+    Resume,
+}
+
+/// What is done, and what happens to it. Then the run is gone on with until it ends.
+#[derive(Debug, Clone, Default)]
+pub struct Case {
+    pub acts: Vec<(Act, Option<Point>)>,
+    /// After the kill, the last page of the write-ahead log is only half there.
+    pub torn: bool,
+}
+
+/// How a run that nobody cuts off ends.
+#[derive(Debug, PartialEq)]
+pub struct Whole {
+    out: String,
+    calls: usize,
+    /// Tokens and money; calls.
+    spent: (Json, Json),
+}
+
+/// A program in a folder of its own, with a provider of its own.
+pub struct Scene<'p> {
+    program: &'p Program,
+    folder: Folder,
+    /// What has the store: in memory, as waiting for a disk shows nothing about who is killed.
+    disk: Folder,
+    provider: Provider,
+    run: Option<String>,
+    /// What was begun and had no end when a process ended: the sort, the key, the entry.
+    unknown: BTreeSet<(&'static str, String, u64)>,
+    /// The journals when a process ended, with the number of calls until then.
+    cuts: Vec<(Journal, usize)>,
+}
+
+impl<'p> Scene<'p> {
+    /// `store`: one with nothing in it.
+    pub fn new(program: &'p Program, store: &Path) -> Self {
+        let memory = Path::new("/dev/shm");
+        let (folder, disk) = (Folder::new(), if memory.is_dir() { Folder::within(memory) } else { Folder::new() });
+        program.put(&folder);
+        if !program.first {
+            std::fs::copy(store, disk.path().join("runs.db")).unwrap();
+        }
+        let provider = Provider::with_usage(|prompt| (prompt.len(), said(prompt).len()));
+        let (unknown, cuts) = (BTreeSet::new(), Vec::new());
+        Self { program, folder, disk, provider, run: None, unknown, cuts }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.disk.path().join("runs.db")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.folder.command(args);
+        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", self.store());
+        command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", self.provider.address()).env("SECRET_WORD", WORD);
+        command
+    }
+
+    fn trefoil(&self, args: &[&str]) -> Ran {
+        finish(self.command(args))
+    }
+
+    /// Arguments of what may run commands.
+    fn may(&self) -> &'static [&'static str] {
+        if self.program.done.is_empty() { &[] } else { &["--allow-command"] }
+    }
+
+    fn act(&self, act: Act) -> Command {
+        let run = self.run.as_deref().unwrap_or_default();
+        match act {
+            Act::Run => {
+                let shown = ["run", self.program.target(), "--events", "jsonl"];
+                self.command(&[&shown, self.program.args, self.may()].concat())
+            }
+            Act::Answer => {
+                let (step, value) = self.program.answer.unwrap_or_default();
+                self.command(&["runs", "answer", run, step, value])
+            }
+            Act::Resume => self.command(&[&["resume", run, "--events", "jsonl"], self.may()].concat()),
+        }
+    }
+
+    /// The log of what is done last; everything before is done as it is.
+    pub fn watch(mut self, case: &Case) -> Result<String, String> {
+        let (last, before) = case.acts.split_last().unwrap();
+        for (act, point) in before {
+            self.perform(*act, point.as_ref(), false)?;
+        }
+        ensure(last.0 == Act::Run || self.run.is_some(), || format!("no run is left after {before:?}"))?;
+        let log = self.folder.path().join("strace.log");
+        let ran = finish(strace::watched(&self.act(last.0), &log));
+        ensure([0, 75].contains(&ran.code), || {
+            format!("{:?} under strace ended with {}: {}", last.0, ran.code, ran.err)
+        })?;
+        std::fs::read_to_string(&log).map_err(|error| error.to_string())
+    }
+
+    /// Does all of it, and goes on until the end. None: a process ended before it came to the point.
+    pub fn play(mut self, case: &Case, whole: Option<&Whole>) -> Result<Option<Whole>, String> {
+        let mut reached = true;
+        for (act, point) in &case.acts {
+            reached &= self.perform(*act, point.as_ref(), case.torn)?;
+        }
+        let ended = self.end()?;
+        if let Some(whole) = whole {
+            self.compare(&ended, whole, case.torn)?;
+        }
+        Ok(reached.then_some(ended))
+    }
+
+    /// Whether it came to the point, where there is one.
+    fn perform(&mut self, act: Act, point: Option<&Point>, torn: bool) -> Result<bool, String> {
+        let command = self.act(act);
+        let Some(point) = point else {
+            let ran = finish(command);
+            ensure([0, 75].contains(&ran.code), || format!("{act:?} ended with {}: {}", ran.code, ran.err))?;
+            self.run = self.run.take().or(self.id()?);
+            return Ok(true);
+        };
+        let ran = finish(strace::stopped(&command, point));
+        ensure(!ran.err.contains("panicked"), || format!("a panic: {}", ran.err))?;
+        let reached = match point.what {
+            What::Kill => ran.code == -1,
+            What::Full | What::Broken => ![0, 75].contains(&ran.code),
+        };
+        let asked = self.provider.asked_by_now().len();
+        self.no_secret()?;
+        if torn {
+            tear(&self.store().with_extension("db-wal"));
+        }
+        // A line that was cut off was not shown. `runs answer` shows no events.
+        let out = self.here(&ran.out);
+        let lines = out.split_inclusive('\n').filter(|_| act != Act::Answer);
+        let shown: Vec<Json> = lines.filter_map(|line| serde_json::from_str(line).ok()).filter(lasts).collect();
+        self.run = self.run.take().or(self.id()?);
+        let Some(run) = self.run.clone() else {
+            ensure(torn || (shown.is_empty() && asked == 0), || format!("no run is left of {shown:?}"))?;
+            return Ok(reached);
+        };
+        let journal = self.look(|scene, store| scene.journal(&run, store))?;
+        if !torn {
+            self.look(|scene, store| scene.kept(&run, store, &shown))?;
+        }
+        if !journal.ended() {
+            for sort in ["model", "command"] {
+                self.unknown.extend(journal.open(sort).into_iter().map(|(key, seq)| (sort, key, seq)));
+            }
+        }
+        self.cuts.push((journal, asked));
+        Ok(reached)
+    }
+
+    /// Looks into the store as it was left: opening it would tidy it up.
+    fn look<T>(&self, at: impl FnOnce(&Self, &str) -> Result<T, String>) -> Result<T, String> {
+        let folder = self.disk.path().join("look");
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["runs.db", "runs.db-wal"] {
+            let _ = std::fs::remove_file(folder.join(name));
+            let _ = std::fs::copy(self.disk.path().join(name), folder.join(name));
+        }
+        at(self, folder.join("runs.db").to_str().unwrap())
+    }
+
+    /// The id of the run, if it is in the store.
+    fn id(&self) -> Result<Option<String>, String> {
+        self.look(|scene, store| {
+            let listed = scene.trefoil(&["runs", "list", "--output", "json", "--store", store]);
+            ensure(listed.code == 0, || format!("runs list: {}", listed.err))?;
+            Ok(listed.json()["runs"][0]["run"].as_str().map(ToOwned::to_owned))
+        })
+    }
+
+    fn journal(&self, run: &str, store: &str) -> Result<Journal, String> {
+        let exported = self.trefoil(&["runs", "export", run, "--store", store]);
+        ensure(exported.code == 0, || format!("runs export: {}", exported.err))?;
+        Ok(Journal(exported.lines()))
+    }
+
+    /// Files as they are named in the folder.
+    fn here(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.folder.path().display()), "")
+    }
+
+    /// Everything that was shown is stored. Times may differ, and what shows whether something is set in the environment.
+    fn kept(&self, run: &str, store: &str, shown: &[Json]) -> Result<(), String> {
+        let told = self.trefoil(&["runs", "events", run, "--store", store]);
+        ensure(told.code == 0, || format!("runs events: {}", told.err))?;
+        let told = self.here(&told.out);
+        let told: Vec<Json> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let fixed = |event: &Json| {
+            let mut event = event.clone();
+            for name in ["at_ms", "duration_ms", "answers_from", "effective_input", "messages", "prompt", "waiting"] {
+                event.as_object_mut().unwrap().remove(name);
+            }
+            event
+        };
+        for event in shown {
+            let at = usize::try_from(event["seq"].as_u64().unwrap()).unwrap();
+            let stored = told.get(at).map(fixed);
+            ensure(stored.as_ref() == Some(&fixed(event)), || {
+                format!("this was shown:\n{event}\nand this is stored:\n{stored:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn no_secret(&self) -> Result<(), String> {
+        for name in ["runs.db", "runs.db-wal", "runs.db-shm"] {
+            let bytes = std::fs::read(self.disk.path().join(name)).unwrap_or_default();
+            for secret in [KEY, WORD] {
+                let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
+                ensure(!found, || format!("`{secret}` is in {name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("done")).unwrap_or_default()
+    }
+
+    /// Goes on until the run has ended.
+    fn end(&mut self) -> Result<Whole, String> {
+        if self.run.is_none() {
+            self.perform(Act::Run, None, false)?;
+        }
+        let run = self.run.clone().ok_or("the run that was started again is not in the store")?;
+        let commands = self.unknown.iter().any(|(sort, ..)| *sort == "command");
+        let mut unknown: &[&str] = &[];
+        for _ in 0..5 {
+            let before = self.done();
+            let ran = self.trefoil(&[&["resume", &run, "--output", "json"], self.may(), unknown].concat());
+            if ran.code == 0 {
+                return self.whole(&run, ran.out);
+            }
+            ensure(ran.code == 75, || format!("resume ended with {}: {}{}", ran.code, ran.out, ran.err))?;
+            if commands && unknown.is_empty() {
+                ensure(self.done() == before, || "a command was run again, and nobody had decided".to_owned())?;
+                unknown = &["--unknown", "retry"];
+            } else {
+                let answered = finish(self.act(Act::Answer));
+                ensure(answered.code == 0, || format!("runs answer: {}", answered.err))?;
+            }
+        }
+        Err("the run does not end".to_owned())
+    }
+
+    fn whole(&self, run: &str, out: String) -> Result<Whole, String> {
+        let shown = self.trefoil(&["runs", "show", run, "--output", "json"]);
+        ensure(shown.code == 0, || format!("runs show: {}", shown.err))?;
+        let shown = shown.json();
+        ensure(shown["status"] == "completed", || format!("{shown}"))?;
+        let usage = &shown["usage"];
+        let expected = self.unknown.iter().filter(|(sort, ..)| *sort == "model").count() as u64;
+        let unknown = usage["unknown_calls"].as_u64().unwrap_or_default();
+        ensure(unknown == expected, || format!("{unknown} unknown calls instead of {expected}: {:?}", self.unknown))?;
+        let mut spent = usage.clone();
+        for name in ["unknown_calls", "unpriced_calls"] {
+            spent.as_object_mut().unwrap().remove(name);
+        }
+        let calls = if self.program.fails { Json::Null } else { shown["calls"].clone() };
+        let spent = (spent, calls);
+        Ok(Whole { out, calls: self.provider.asked_by_now().len(), spent })
+    }
+
+    /// What has to hold, whatever happened.
+    fn compare(&self, ended: &Whole, whole: &Whole, torn: bool) -> Result<(), String> {
+        ensure(ended.out == whole.out, || format!("the result is {} instead of {}", ended.out, whole.out))?;
+        ensure(ended.spent == whole.spent, || format!("spent {:?} instead of {:?}", ended.spent, whole.spent))?;
+        self.no_secret()?;
+        let checked = self.trefoil(&["store", "check"]);
+        ensure(checked.code == 0, || format!("store check: {}{}", checked.out, checked.err))?;
+        let run = self.run.clone().unwrap_or_default();
+        let last = self.journal(&run, self.store().to_str().unwrap())?;
+        let asked = self.provider.asked();
+        for (journal, before) in &self.cuts {
+            ensure(last.0.starts_with(&journal.0), || format!("{:?}\nhas become\n{:?}", journal.0, last.0))?;
+            let answers = journal.answers();
+            let again = asked[*before..].iter().find(|asked| answers.contains(&said(asked).as_str()));
+            ensure(again.is_none(), || format!("{again:?} was completed and asked again"))?;
+        }
+        // What was on its way is asked once more; a provider that fails every second call is then asked twice.
+        let unknown = self.unknown.iter().filter(|(sort, ..)| *sort == "model").count();
+        let most = whole.calls + unknown * if self.program.fails { 2 } else { 1 };
+        ensure(torn || asked.len() <= most, || format!("asked {} times instead of {most}: {asked:?}", asked.len()))?;
+        let done = self.done();
+        for line in self.program.done {
+            let times = done.lines().filter(|found| found == line).count();
+            let unknown = self.unknown.iter().filter(|(sort, ..)| *sort == "command").count();
+            let fine = times == 1 || (times > 1 && (torn || times <= 1 + unknown));
+            ensure(fine, || format!("`{line}` was done {times} times"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an event is of the journal: text on its way, warnings, and why a process gave up are of that process.
+fn lasts(event: &Json) -> bool {
+    let passing = event["event"] == "text_delta" || event["event"] == "warning";
+    !passing && event["error"]["code"] != "JOURNAL_ERROR"
+}
+
+/// Cuts the log in its last page.
+fn tear(log: &Path) {
+    if let Ok(file) = std::fs::OpenOptions::new().write(true).open(log) {
+        let length = file.metadata().unwrap().len();
+        file.set_len(length.saturating_sub(5_000)).unwrap();
+    }
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

@@ -1,0 +1,169 @@
+//! The real binary is killed everywhere, and its runs are gone on with.
+//!
+//! Each program is run once under `strace`, which writes down what it asks the system for. Then it is run again for every commit
+//! and every call that leaves the process, and `strace` kills it there: nothing in the binary knows of that. A disk that is full,
+//! or that fails, is made the same way. After each, the run is gone on with until it ends, and compared with the first one:
+//! see [`case`].
+//!
+//! `TREFOIL_CRASH=all` takes every point, and fails where `strace` is missing. Without it, some points are taken, so that whoever
+//! runs all tests need not wait for minutes. `TREFOIL_CRASH=NAME` takes every point of one program.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails, and a skipped one says so"
+)]
+
+mod case;
+mod journal;
+mod programs;
+#[path = "../cli/provider.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod provider;
+mod strace;
+#[path = "../cli/world.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod world;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use case::{Act, Case, Scene, Whole};
+use programs::{PROGRAMS, Program};
+use strace::{Point, What, some};
+use world::Folder;
+
+/// Points for each program, unless all of them are wanted.
+const FEW: usize = 3;
+
+#[test]
+fn a_run_that_is_cut_off_anywhere_ends_as_if_nothing_had_happened() {
+    let wanted = std::env::var("TREFOIL_CRASH").ok();
+    if !strace::exists() {
+        assert!(wanted.is_none(), "`strace` is not installed");
+        eprintln!("skipped: `strace` is not installed, so nothing was killed");
+        return;
+    }
+    let folder = Folder::new();
+    let store = folder.path().join("runs.db");
+    folder.trefoil(&["runs", "list", "--store", store.to_str().unwrap()]).exits(0);
+
+    let programs: Vec<&Program> =
+        PROGRAMS.iter().filter(|p| wanted.as_deref().is_none_or(|name| name == "all" || name == p.name)).collect();
+    let wholes: Vec<Whole> = all(&programs, |program| {
+        let case = Case { acts: vec![(Act::Run, None)], torn: false };
+        Scene::new(program, &store).play(&case, None).map_err(|why| (case, why)).map(Option::unwrap)
+    });
+    let most = if wanted.is_some() { usize::MAX } else { FEW };
+    let planned: Vec<Vec<Case>> = all(&programs, |program| {
+        plan(program, &store, most).map_err(|why| (Case::default(), format!("{}: {why}", program.name)))
+    });
+    let cases: Vec<(usize, Case)> =
+        planned.into_iter().enumerate().flat_map(|(n, cases)| cases.into_iter().map(move |case| (n, case))).collect();
+    let reached: Vec<(usize, Option<What>)> = all(&cases, |(n, case)| {
+        let whole = Scene::new(programs[*n], &store).play(case, Some(&wholes[*n]));
+        let last = case.acts.last().and_then(|(_, point)| point.as_ref()).map(|point| point.what);
+        whole
+            .map(|whole| (*n, last.filter(|_| whole.is_some())))
+            .map_err(|why| (case.clone(), format!("{}: {why}", programs[*n].name)))
+    });
+    report(&programs, &reached);
+}
+
+/// Where to cut a program off.
+fn plan(program: &Program, store: &Path, most: usize) -> Result<Vec<Case>, String> {
+    let first = Case { acts: vec![(Act::Run, None)], torn: false };
+    let watch = |case: &Case| Scene::new(program, store).watch(case);
+    let shown = program.done.is_empty();
+    let run = strace::points(&watch(&first)?, shown);
+    let at = |before: &[(Act, Option<Point>)], act: Act, point: Point| {
+        let acts = before.iter().cloned().chain([(act, Some(point))]).collect();
+        Case { acts, torn: false }
+    };
+    let mut cases: Vec<Case> = run.iter().map(|point| at(&[], Act::Run, point.clone())).collect();
+    // Again while it is gone on with.
+    let commits: Vec<&Point> = run.iter().filter(|point| point.call == "fsync").collect();
+    let late = commits[commits.len() * 3 / 4].clone();
+    let mut later = vec![(vec![(Act::Run, Some(late))], Act::Resume)];
+    if program.first {
+        later.clear();
+    } else if program.answer.is_some() {
+        later = vec![(vec![(Act::Run, None)], Act::Answer), (vec![(Act::Run, None), (Act::Answer, None)], Act::Resume)];
+    }
+    for (before, act) in later {
+        let watched = Case { acts: before.iter().cloned().chain([(act, None)]).collect(), torn: false };
+        let points = strace::points(&watch(&watched)?, shown);
+        let points = if program.answer.is_some() { points } else { some(points, 8) };
+        cases.extend(points.into_iter().map(|point| at(&before, act, point)));
+    }
+    let writes: Vec<Point> = run.iter().filter(|point| point.call == "pwrite64").cloned().collect();
+    // The log's last page is torn, as when the power fails.
+    let torn = some(writes.clone(), 3).into_iter().map(|point| Case { torn: true, ..at(&[], Act::Run, point) });
+    let full = some(writes, 4).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Full, ..point }));
+    let commits: Vec<Point> = commits.into_iter().cloned().collect();
+    let broken = some(commits, 3).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Broken, ..point }));
+    let faults: Vec<Case> = torn.chain(full).chain(broken).collect();
+    let mut cases = some(cases, most);
+    cases.extend(some(faults, most));
+    Ok(cases)
+}
+
+/// Does something for all of them, several at a time: most of the time, each waits for the disk.
+fn all<'t, T: Sync, R: Send>(things: &'t [T], work: impl Fn(&'t T) -> Result<R, (Case, String)> + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let n = next.fetch_add(1, Ordering::SeqCst)
+                    && let Some(thing) = things.get(n)
+                {
+                    let result = work(thing);
+                    done.lock().unwrap().insert(n, result);
+                }
+            });
+        }
+    });
+    let (mut results, mut failed) = (Vec::new(), Vec::new());
+    for (_, result) in done.into_inner().unwrap() {
+        match result {
+            Ok(result) => results.push(result),
+            Err((case, why)) => failed.push(format!("{case:?}:\n{why}")),
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} of {} failed:\n\n{}",
+        failed.len(),
+        things.len(),
+        failed[..failed.len().min(20)].join("\n\n")
+    );
+    results
+}
+
+fn report(programs: &[&Program], reached: &[(usize, Option<What>)]) {
+    let count = |n: Option<usize>, kill: bool| {
+        let of = reached.iter().filter(|(program, what)| {
+            n.is_none_or(|n| n == *program) && what.is_some_and(|what| (what == What::Kill) == kill)
+        });
+        of.count()
+    };
+    for (n, program) in programs.iter().enumerate() {
+        eprintln!(
+            "{:14} {:4} kill points, {} faults of the disk",
+            program.name,
+            count(Some(n), true),
+            count(Some(n), false)
+        );
+    }
+    let missed = reached.iter().filter(|(_, what)| what.is_none()).count();
+    eprintln!("{:14} {:4} kill points, {} faults of the disk", "in all", count(None, true), count(None, false));
+    eprintln!("{:14} {missed} were not reached", "");
+    assert!(missed * 4 < reached.len(), "most points must be reached, or nothing is tested");
+}

@@ -1,0 +1,138 @@
+//! Stopping a process at one system call of its own choice, without anything in the process that knows of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// What happens at a system call, before it does anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The process is killed.
+    Kill,
+    /// The disk is full, and stays so.
+    Full,
+    /// The disk does not say that it has written.
+    Broken,
+}
+
+/// The n-th call (from 1) of this name by one of the threads.
+#[derive(Debug, Clone)]
+pub struct Point {
+    pub call: &'static str,
+    pub n: usize,
+    pub what: What,
+}
+
+/// The calls that matter: what reaches the disk, what leaves the process and comes back, and what starts others.
+const CALLS: &[&str] =
+    &["fsync", "pwrite64", "ftruncate", "unlink", "connect", "writev", "recvfrom", "write", "clone3", "pidfd_open"];
+
+/// Whether it is on this machine.
+pub fn exists() -> bool {
+    Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success())
+}
+
+/// The command, stopped at a point.
+pub fn stopped(command: &Command, at: &Point) -> Command {
+    let Point { call, n, what } = at;
+    let inject = match what {
+        What::Kill => format!("inject={call}:signal=KILL:when={n}"),
+        What::Full => format!("inject={call}:error=ENOSPC:when={n}+"),
+        What::Broken => format!("inject={call}:error=EIO:when={n}"),
+    };
+    under(command, &["-f", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject])
+}
+
+/// The command, with its calls written to a file.
+pub fn watched(command: &Command, log: &Path) -> Command {
+    under(command, &["-f", "-o", log.to_str().unwrap(), "-s", "0", "-e", &format!("trace={}", CALLS.join(","))])
+}
+
+fn under(command: &Command, options: &[&str]) -> Command {
+    let mut strace = Command::new("strace");
+    strace.args(options).arg(command.get_program()).args(command.get_args());
+    crate::world::bare(&mut strace);
+    strace.current_dir(command.get_current_dir().unwrap());
+    // All that the command has, as its own environment is cleared.
+    strace.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    strace
+}
+
+/// A call in a log: which thread, its name, which of that name in the thread, what its first argument is.
+struct Call<'l> {
+    thread: &'l str,
+    name: &'static str,
+    n: usize,
+    first: &'l str,
+}
+
+fn read(log: &str) -> Vec<Call<'_>> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut calls = Vec::new();
+    for line in log.lines() {
+        let Some((thread, rest)) = line.split_once(' ') else { continue };
+        let Some((name, arguments)) = rest.trim_start().split_once('(') else { continue };
+        let Some(name) = CALLS.iter().find(|call| **call == name) else { continue };
+        let n = counts.entry((thread, name)).or_default();
+        *n += 1;
+        let first = arguments.split([',', ' ', ')']).next().unwrap_or_default();
+        calls.push(Call { thread, name, n: *n, first });
+    }
+    calls
+}
+
+/// Where to kill: at every `fsync` (a commit), before its first and its last write, at everything that leaves the process or
+/// starts something. Of what was shown, of what came in and of further writes some, evenly.
+///
+/// `strace` counts the calls of each thread for itself: a point is the thread's that gets there first.
+pub fn points(log: &str, shown: bool) -> Vec<Point> {
+    let calls = read(log);
+    let all = |name: &str, but: &dyn Fn(&Call<'_>) -> bool| {
+        let mut numbers: Vec<usize> = calls.iter().filter(|c| c.name == name && but(c)).map(|c| c.n).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    };
+    let mut points = Vec::new();
+    let mut add = |call: &'static str, numbers: Vec<usize>| {
+        points.extend(numbers.into_iter().map(|n| Point { call, n, what: What::Kill }));
+    };
+    for call in ["fsync", "ftruncate", "unlink", "connect", "writev", "clone3", "pidfd_open"] {
+        add(call, all(call, &|_| true));
+    }
+    add("recvfrom", some(all("recvfrom", &|_| true), 6));
+    if shown {
+        add("write", some(all("write", &|c| c.first == "1"), 6));
+    }
+    let mut writes = some(all("pwrite64", &|_| true), 4);
+    writes.extend(around_commits(&calls));
+    writes.sort_unstable();
+    writes.dedup();
+    add("pwrite64", writes);
+    points
+}
+
+/// The first and the last write before each `fsync` of a thread.
+fn around_commits(calls: &[Call<'_>]) -> Vec<usize> {
+    let mut open: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut writes = Vec::new();
+    for call in calls {
+        match call.name {
+            "pwrite64" => {
+                let (_, last) = open.entry(call.thread).or_insert((call.n, call.n));
+                *last = call.n;
+            }
+            "fsync" => writes.extend(open.remove(call.thread).into_iter().flat_map(|(first, last)| [first, last])),
+            _ => {}
+        }
+    }
+    writes
+}
+
+/// At most so many of them, from the first to the last.
+pub fn some<T: Clone>(all: Vec<T>, most: usize) -> Vec<T> {
+    if all.len() <= most {
+        return all;
+    }
+    (0..most).map(|i| all[i * (all.len() - 1) / (most - 1).max(1)].clone()).collect()
+}
