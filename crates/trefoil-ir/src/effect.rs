@@ -114,6 +114,13 @@ pub enum Guard {
         /// Only an event.
         warn: bool,
     },
+    /// Money spent by the run so far, the call included.
+    CostCap {
+        /// Ceiling, in micro-dollars.
+        max_micro: u64,
+        /// Only an event.
+        warn: bool,
+    },
 }
 
 /// A sort of personal data.

@@ -168,6 +168,8 @@ pub struct Budget {
     pub max_calls: Option<u64>,
     /// Where that is declared.
     pub calls_at: Option<Location>,
+    /// Micro-dollars. A call that might pass it does not start, if passing it fails the run.
+    pub max_cost_micro: Option<u64>,
     /// What then.
     pub on_exceeded: OnExceeded,
 }

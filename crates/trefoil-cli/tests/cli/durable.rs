@@ -312,7 +312,7 @@ fn a_limit_on_money_needs_the_prices_of_all_models() {
     let refused = trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1"]);
     refused.exits(2).says(&[
         "unknown-price",
-        "that of `openai:m` is not known",
+        "needs the price of every model, but that of `openai:m` is not known",
         "\"openai:m\" = { input = 1.25, output = 10 }",
     ]);
     trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1e3"])
@@ -320,4 +320,23 @@ fn a_limit_on_money_needs_the_prices_of_all_models() {
         .says(&["write a number of dollars"]);
     trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "0", "--model", "embedded"]).exits(0);
     assert!(provider.asked().is_empty());
+}
+
+#[test]
+fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "main.yaml",
+        "version: \"0.1\"\nagents: {a: {model: \"openai:m\", system: I.}}\nnodes:\n  one: {agent: a, writes: output.one}\n  \
+         two: {agent: a, writes: output.two}\nedges: [{from: one, to: two}]\nbudget: {max_cost_usd: 0.025}\n",
+    );
+    let run = ["run", "main.yaml", "-i", "x", "--no-check"];
+    trefoil(&folder, &provider, &run).exits(2).says(&["unknown-price", "of `openai:m` is not known"]);
+    folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
+    let refused = finish(priced(&folder, &provider, &run));
+    refused.exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached: $0.0101 of $0.025 spent", "raise the limit"]);
+    assert_eq!(provider.asked().len(), 1);
+    let plan = finish(priced(&folder, &provider, &["plan", "main.yaml"]));
+    assert!(plan.exits(0).out.contains("limit: $0.025; exceeding it fails the run"), "{plan:?}");
 }

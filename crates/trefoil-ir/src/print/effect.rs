@@ -99,6 +99,9 @@ fn guard_text(guard: &Guard) -> String {
         Guard::TokenCap { max_tokens, warn } => {
             format!("guard tokens {max_tokens} {}", if *warn { "warn" } else { "refuse" })
         }
+        Guard::CostCap { max_micro, warn } => {
+            format!("guard micro-dollars {max_micro} {}", if *warn { "warn" } else { "refuse" })
+        }
     }
 }
 

@@ -126,9 +126,17 @@ impl Printer<'_> {
         for (slot, value) in init {
             self.line(format!("init {} = {}", self.slot(*slot), self.expr(value)));
         }
-        if let Some(Budget { max_tokens, max_duration_ms, max_calls, calls_at: _, on_exceeded }) = budget {
+        if let Some(Budget { max_tokens, max_duration_ms, max_calls, calls_at: _, max_cost_micro, on_exceeded }) =
+            budget
+        {
             let mut line = String::from("budget");
-            for (what, limit) in [("tokens", max_tokens), ("ms", max_duration_ms), ("calls", max_calls)] {
+            let limits = [
+                ("tokens", max_tokens),
+                ("ms", max_duration_ms),
+                ("calls", max_calls),
+                ("micro-dollars", max_cost_micro),
+            ];
+            for (what, limit) in limits {
                 if let Some(limit) = limit {
                     let _ = write!(line, " {limit} {what}");
                 }

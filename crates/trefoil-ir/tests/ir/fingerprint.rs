@@ -183,6 +183,7 @@ fn everything() -> Program {
         max_duration_ms: Some(1),
         max_calls: Some(1),
         calls_at: None,
+        max_cost_micro: Some(1),
         on_exceeded: OnExceeded::Abort,
     });
     flow.intake.fields = vec![InputField {
@@ -276,6 +277,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("budget: tokens", main!(f => f.budget.as_mut().unwrap().max_tokens = None)),
     ("budget: duration", main!(f => f.budget.as_mut().unwrap().max_duration_ms = Some(2))),
     ("budget: calls", main!(f => f.budget.as_mut().unwrap().max_calls = Some(2))),
+    ("budget: cost", main!(f => f.budget.as_mut().unwrap().max_cost_micro = Some(2))),
     ("budget: then", main!(f => f.budget.as_mut().unwrap().on_exceeded = OnExceeded::Warn)),
     ("intake: slot", main!(f => f.intake.slot = SlotId(1))),
     ("intake: wrap", main!(f => f.intake.wrap = Some("other".into()))),
@@ -328,6 +330,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("guard: characters", of!(Model, it => it.guards[0] = Guard::Length { max_chars: 8, refuse: false })),
     ("guard: refuses", of!(Model, it => it.guards[0] = Guard::Length { max_chars: 9, refuse: true })),
     ("guard: tokens", of!(Model, it => it.guards[1] = Guard::TokenCap { max_tokens: 8, warn: false })),
+    ("guard: cost", of!(Model, it => it.guards[1] = Guard::CostCap { max_micro: 9, warn: false })),
     ("guard: warns", of!(Model, it => it.guards[1] = Guard::TokenCap { max_tokens: 9, warn: true })),
     ("guard: schema", of!(Model, it => it.guards[1] = Guard::Schema(SchemaId(0)))),
     ("guard: none", of!(Model, it => it.guards[1] = Guard::Injection)),

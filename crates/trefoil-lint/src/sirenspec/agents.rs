@@ -54,8 +54,8 @@ fn is_there(subject: &Subject<'_>, name: &Text, found: &mut Found) -> bool {
 
 /// Says that one call may use more than the whole run.
 fn beyond_budget(subject: &Subject<'_>, node: &AgentNode<'_>, found: &mut Found) {
-    let budget = subject.manifest.budget.as_ref().filter(|b| b.ceilings.on_exceeded != OnExceeded::Warn);
-    let all = budget.and_then(|b| b.ceilings.max_tokens);
+    let budget = subject.manifest.budget.as_ref().filter(|b| b.on_exceeded != OnExceeded::Warn);
+    let all = budget.and_then(|b| b.max_tokens);
     let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
     if u64::from(one) > all {
         let message = format!("one call may use {one} tokens, but the whole run only {all}");

@@ -4,6 +4,7 @@
 //! output side looks at the whole answer and is applied by the driver, before the journal sees it. A token cap goes by what
 //! the run has spent, which only the machine knows.
 
+pub mod cost_cap;
 mod injection;
 mod length;
 mod pii;
@@ -82,7 +83,7 @@ fn check_input(guards: &[Guard], mut text: Arc<str>, flags: &mut Vec<String>) ->
                     text = changed.into();
                 }
             }
-            Guard::Length { .. } | Guard::Schema(_) | Guard::TokenCap { .. } => {}
+            Guard::Length { .. } | Guard::Schema(_) | Guard::TokenCap { .. } | Guard::CostCap { .. } => {}
         }
     }
     Ok(text)
@@ -102,7 +103,7 @@ pub fn output(guards: &[Guard], mut text: String, schemas: &Schemas) -> Result<P
                 }
             }
             Guard::Schema(schema) => schema::check(&text, *schema, schemas)?,
-            Guard::TokenCap { .. } => {}
+            Guard::TokenCap { .. } | Guard::CostCap { .. } => {}
         }
     }
     Ok(Passed { text, flags })
@@ -130,7 +131,7 @@ pub fn holds_back(guard: &Guard) -> bool {
     match guard {
         Guard::Injection | Guard::Length { .. } | Guard::Schema(_) => true,
         Guard::Pii { action, .. } => *action != PiiAction::Flag,
-        Guard::TokenCap { warn, .. } => !warn,
+        Guard::TokenCap { warn, .. } | Guard::CostCap { warn, .. } => !warn,
     }
 }
 

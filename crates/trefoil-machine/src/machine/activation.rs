@@ -53,6 +53,8 @@ pub struct FlowCall {
     pub began_ms: u64,
     /// Tokens spent in it and the calls beneath it.
     pub tokens: u64,
+    /// Micro-dollars spent in it and the calls beneath it; a call of unknown cost counts as what was expected.
+    pub cost: u64,
     /// Model calls that were answered or failed.
     pub calls: u64,
     /// Model calls that were asked for.
@@ -79,6 +81,7 @@ impl Activation {
             depth,
             began_ms,
             tokens: 0,
+            cost: 0,
             calls: 0,
             asked: 0,
             skipping: false,

@@ -4,9 +4,10 @@ use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
+use super::activation::FlowCall;
 use super::frame::{FrameId, What};
 use super::turn::{Purpose, Turn};
-use super::{Command, Noted, surely};
+use super::{Command, Noted, money, surely};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
@@ -31,7 +32,8 @@ impl Turn<'_> {
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.usage.add(usage);
         }
-        self.paid(f, usage, reserved);
+        let cost = self.counted(usage, reserved);
+        self.tell_cost(f, usage);
         let Some((_, step)) = self.step_of(f) else { return true };
         if !matches!(step.kind, StepKind::Model(_)) {
             return true;
@@ -41,10 +43,11 @@ impl Turn<'_> {
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.tokens = call.tokens.saturating_add(usage.total());
+            call.cost = call.cost.saturating_add(cost);
             call.calls += u64::from(!again);
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
-            let Some((bit, text)) = exceeded(budget, call.tokens, call.calls, now.saturating_sub(call.began_ms)) else {
+            let Some((bit, text)) = exceeded(budget, call, now.saturating_sub(call.began_ms)) else {
                 continue;
             };
             let said = call.warned & bit != 0;
@@ -221,12 +224,16 @@ impl Turn<'_> {
 }
 
 /// The first ceiling that is passed: its bit, and what to say.
-fn exceeded(budget: &Budget, tokens: u64, calls: u64, elapsed_ms: u64) -> Option<(u8, String)> {
+fn exceeded(budget: &Budget, call: &FlowCall, elapsed_ms: u64) -> Option<(u8, String)> {
+    let FlowCall { tokens, calls, cost, .. } = *call;
     if let Some(limit) = budget.max_tokens.filter(|limit| tokens > *limit) {
         return Some((1, format!("token ceiling exceeded: {tokens} tokens used, limit is {limit}")));
     }
     if let Some(limit) = budget.max_calls.filter(|limit| calls > *limit) {
         return Some((2, format!("call limit exceeded: {calls} of {limit} model calls used")));
+    }
+    if let Some(limit) = budget.max_cost_micro.filter(|limit| cost > *limit) {
+        return Some((8, money::exceeded(cost, limit)));
     }
     let limit = budget.max_duration_ms.filter(|limit| elapsed_ms > *limit)?;
     Some((TIME, too_long(elapsed_ms, limit)))
@@ -239,6 +246,7 @@ fn too_long(elapsed_ms: u64, limit_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::activation::Activation;
     use super::*;
     use expect_test::expect;
 
@@ -249,12 +257,21 @@ mod tests {
             max_duration_ms: Some(50),
             max_calls: Some(2),
             calls_at: None,
+            max_cost_micro: Some(1_500),
             on_exceeded: OnExceeded::Warn,
         };
-        assert_eq!(exceeded(&budget, 10, 2, 50), None);
-        assert_eq!(exceeded(&budget, 11, 3, 51).map(|e| e.0), Some(1));
-        assert_eq!(exceeded(&budget, 0, 3, 51).map(|e| e.0), Some(2));
-        let (_, text) = exceeded(&budget, 0, 0, 80).unwrap();
+        let passed = |tokens, calls, cost, elapsed| {
+            let mut activation = Activation::of_call(FlowId(0), 0, None, 0, 0);
+            let call = activation.call.as_mut().unwrap();
+            (call.tokens, call.calls, call.cost) = (tokens, calls, cost);
+            exceeded(&budget, call, elapsed)
+        };
+        assert_eq!(passed(10, 2, 1_500, 50), None);
+        assert_eq!(passed(11, 3, 1_501, 51).map(|e| e.0), Some(1));
+        assert_eq!(passed(0, 3, 1_501, 51).map(|e| e.0), Some(2));
+        let (_, text) = passed(0, 0, 1_501, 51).unwrap();
+        expect!["cost limit exceeded: $0.00151 spent, limit is $0.0015"].assert_eq(&text);
+        let (_, text) = passed(0, 0, 0, 80).unwrap();
         expect!["duration ceiling exceeded: 0.08s elapsed, limit is 0.05s"].assert_eq(&text);
     }
 }

@@ -1,8 +1,12 @@
-//! The operator's limit on money. What a call may cost is reserved before it starts, so calls that are under way at the same
-//! time cannot all spend the same rest. All of it comes from the journal: prices from its first entry, costs from completions.
+//! Limits on money: the operator's, and those of flows. What a call may cost is reserved before it starts, so calls that are
+//! under way at the same time cannot all spend the same rest. All of it comes from the journal: prices from its first entry,
+//! costs from completions.
 
+use trefoil_ir::OnExceeded;
 use trefoil_prices::{Dollars, Price};
+use trefoil_syntax::Location;
 
+use super::activation::ActivationId;
 use super::frame::FrameId;
 use super::turn::Turn;
 use crate::error::RunError;
@@ -14,55 +18,111 @@ const ANSWER: u64 = 1_000;
 /// Tokens that a message has beside its text.
 const MESSAGE: u64 = 8;
 
+/// A limit that fails the run, in micro-dollars.
+struct Ceiling {
+    limit: u64,
+    /// What was spent, and what calls in progress may cost.
+    spent: u64,
+    under_way: u64,
+    /// Where the manifest has it; none: it is the operator's.
+    at: Option<Location>,
+}
+
 impl Turn<'_> {
     /// What a call is expected to cost, in micro-dollars. 0 where no limit makes it worth knowing.
     pub fn reserve(&self, request: &Request) -> u64 {
-        let (Request::Model(request), Some(_)) = (request, self.core.flags.max_cost_micro) else { return 0 };
+        let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
+        let (Request::Model(request), true) = (request, limited) else { return 0 };
         let price = self.core.flags.price(request.provider.as_deref(), &request.model);
         price.map_or(0, |price| expected(price, request))
     }
 
-    /// Whether a call may start. False: it might pass the limit, so the run ended before anything was paid for it.
+    /// Whether a call may start. False: it might pass a limit that fails the run, so the run ended before anything was paid
+    /// for it. Gentler limits are looked at when the call has ended.
     pub fn may_pay(&mut self, f: FrameId, request: &Request) -> bool {
-        let Some(limit) = self.core.flags.max_cost_micro else { return true };
         let next = self.reserve(request);
-        let under_way = self.core.pending.values().map(|p| p.reserved).fold(0, u64::saturating_add);
-        let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
-        if spent.saturating_add(under_way).saturating_add(next) <= limit {
-            return true;
-        }
-        let mut said = format!("cost limit reached: {} of {} spent", Dollars(spent), Dollars(limit));
-        if under_way > 0 {
-            said.push_str(&format!(", calls in progress may cost {}", Dollars(under_way)));
+        let passes = |c: &Ceiling| c.spent.saturating_add(c.under_way).saturating_add(next) > c.limit;
+        let Some(ceiling) = self.cost_ceilings(f).into_iter().find(passes) else { return true };
+        let mut said = format!("cost limit reached: {} of {} spent", Dollars(ceiling.spent), Dollars(ceiling.limit));
+        if ceiling.under_way > 0 {
+            said.push_str(&format!(", calls in progress may cost {}", Dollars(ceiling.under_way)));
         }
         said.push_str(&format!(", and the next call may cost {}", Dollars(next)));
         let key = self.core.frames.get(f).map(|f| f.key.clone());
-        let location = self.step_of(f).map(|(_, step)| step.origin);
+        let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
         let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
-        self.finish(Err(
-            error.help("allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items")
-        ));
+        let help = match ceiling.at {
+            Some(_) => "raise the limit, or lower `max_tokens` or a limit on iterations or items",
+            None => "allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items",
+        };
+        self.finish(Err(error.help(help)));
         false
     }
 
-    /// Takes note of what a call cost for which so much was reserved. One whose cost is not known counts as what was expected.
-    pub fn paid(&mut self, f: FrameId, usage: Usage, reserved: u64) {
-        let Some(limit) = self.core.flags.max_cost_micro else { return };
-        let before = self.core.usage.cost_micro.saturating_sub(usage.cost_micro);
-        if usage.unpriced_calls > 0 {
-            self.core.assumed = self.core.assumed.saturating_add(reserved.saturating_sub(usage.cost_micro));
+    /// The operator's, then those of the flows around a step.
+    fn cost_ceilings(&self, f: FrameId) -> Vec<Ceiling> {
+        let reserved = || self.core.pending.values().filter(|p| p.reserved > 0);
+        let mut all = Vec::new();
+        if let Some(limit) = self.core.flags.max_cost_micro {
+            let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
+            let under_way = reserved().map(|p| p.reserved).fold(0, u64::saturating_add);
+            all.push(Ceiling { limit, spent, under_way, at: None });
         }
-        // Calls that were under way together may have cost more than was expected: that is said once.
-        if before <= limit
-            && self.core.usage.cost_micro > limit
+        let mut at = self.core.frames.get(f).map(|f| f.activation).filter(|_| self.prepared.limits_cost);
+        while let Some((around, call)) = at.and_then(|a| Some((a, self.core.activations.call(a)?))) {
+            at = call.caller;
+            let Some(flow) = self.program.flow(call.flow) else { continue };
+            let budget = flow.budget.as_ref().filter(|b| b.on_exceeded == OnExceeded::Abort);
+            let Some(limit) = budget.and_then(|b| b.max_cost_micro) else { continue };
+            let inside = reserved().filter(|p| self.is_inside(p.frame, around));
+            let under_way = inside.map(|p| p.reserved).fold(0, u64::saturating_add);
+            all.push(Ceiling { limit, spent: call.cost, under_way, at: Some(flow.origin) });
+        }
+        all
+    }
+
+    /// Whether a frame belongs to a flow call, or to one beneath it.
+    fn is_inside(&self, f: FrameId, around: ActivationId) -> bool {
+        let same = |a: ActivationId| match (self.core.activations.call(a), self.core.activations.call(around)) {
+            (Some(one), Some(other)) => std::ptr::eq(one, other),
+            _ => false,
+        };
+        let mut at = self.core.frames.get(f).map(|f| f.activation);
+        while let Some(activation) = at {
+            if same(activation) {
+                return true;
+            }
+            at = self.core.activations.call(activation).and_then(|call| call.caller);
+        }
+        false
+    }
+
+    /// What a call counts as, for which so much was reserved: one whose cost is not known as what was expected.
+    pub fn counted(&mut self, usage: Usage, reserved: u64) -> u64 {
+        if usage.unpriced_calls == 0 {
+            return usage.cost_micro;
+        }
+        self.core.assumed = self.core.assumed.saturating_add(reserved.saturating_sub(usage.cost_micro));
+        usage.cost_micro.max(reserved)
+    }
+
+    /// Says once that the operator's limit was passed: calls that were under way may have cost more than was expected.
+    pub fn tell_cost(&mut self, f: FrameId, usage: Usage) {
+        let Some(limit) = self.core.flags.max_cost_micro else { return };
+        let now = self.core.usage.cost_micro;
+        if now.saturating_sub(usage.cost_micro) <= limit
+            && now > limit
             && let Some((_, step)) = self.step_of(f)
             && let Some(key) = self.core.frames.get(f).map(|f| f.base.clone())
         {
-            let spent = Dollars(self.core.usage.cost_micro);
-            let message = format!("cost limit exceeded: {spent} spent, limit is {}", Dollars(limit));
-            self.note(&key, step.origin, EventKind::Warning { message });
+            self.note(&key, step.origin, EventKind::Warning { message: exceeded(now, limit) });
         }
     }
+}
+
+/// What to say of a limit that was passed.
+pub fn exceeded(spent: u64, limit: u64) -> String {
+    format!("cost limit exceeded: {} spent, limit is {}", Dollars(spent), Dollars(limit))
 }
 
 /// A token is taken to have 3.6 bytes, and nearly a third is added, because nobody counts exactly.

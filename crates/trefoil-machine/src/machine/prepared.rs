@@ -23,6 +23,8 @@ pub struct Prepared {
     steps: Vec<StepFacts>,
     /// Whether anything reads what slots' steps have spent.
     pub tracks_spending: bool,
+    /// Whether a flow has a limit on money.
+    pub limits_cost: bool,
     /// Whether values may have holes: something reads the environment or the secret store.
     pub has_holes: bool,
     /// The variables and entries that the program names.
@@ -53,9 +55,10 @@ impl Prepared {
         }
         let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
         let has_holes = reads(&program, |s| matches!(s, Source::Environment | Source::Secrets));
+        let limits_cost = program.flows.iter().any(|f| f.budget.as_ref().is_some_and(|b| b.max_cost_micro.is_some()));
         let schemas = Schemas::new(program.clone());
         let holes = if has_holes { walk::holes(&program) } else { Vec::new() };
-        Arc::new(Self { program, schemas, steps, tracks_spending, has_holes, holes })
+        Arc::new(Self { program, schemas, steps, tracks_spending, limits_cost, has_holes, holes })
     }
 
     /// The key segment of a step: its label, escaped, where it has one; a mark where keys would meet otherwise.

@@ -113,6 +113,10 @@ pub enum WireGuard {
         max_tokens: u64,
         warn: bool,
     },
+    CostCap {
+        max_micro: u64,
+        warn: bool,
+    },
 }
 
 /// A tool call.

@@ -117,6 +117,7 @@ fn guard(guard: WireGuard, program: &Program) -> Result<Guard, WireError> {
         WireGuard::Pii { entities, action, replacement } => Guard::Pii { entities, action, replacement },
         WireGuard::Schema { schema } => Guard::Schema(known(Some(&schema), program)?),
         WireGuard::TokenCap { max_tokens, warn } => Guard::TokenCap { max_tokens, warn },
+        WireGuard::CostCap { max_micro, warn } => Guard::CostCap { max_micro, warn },
     })
 }
 

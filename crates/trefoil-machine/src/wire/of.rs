@@ -97,6 +97,7 @@ fn guard_of(guard: &Guard, program: &Program) -> WireGuard {
             WireGuard::Schema { schema: program.schema(*id).map(|s| s.json.clone()).unwrap_or_default() }
         }
         Guard::TokenCap { max_tokens, warn } => WireGuard::TokenCap { max_tokens: *max_tokens, warn: *warn },
+        Guard::CostCap { max_micro, warn } => WireGuard::CostCap { max_micro: *max_micro, warn: *warn },
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::expect;
 use testbed::Run;
 use testbed::build::Build;
-use trefoil_ir::{OnItemFailure, Program};
+use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
 use trefoil_machine::{Flags, Key, Prepared, Replay, Unwatched, Usage};
 use trefoil_prices::{Price, Rates};
@@ -90,4 +90,61 @@ fn a_replay_decides_as_the_run_did_with_the_prices_of_its_journal() {
     }
     let resumed = replay.end(&mut Unwatched).unwrap();
     assert_eq!(resumed.finished.unwrap().unwrap_err().message, said);
+}
+
+/// Two calls under a limit of 1,500 micro-dollars of their flow.
+fn budgeted(on_exceeded: OnExceeded) -> Arc<Program> {
+    let mut b = Build::new();
+    let steps = [b.model("a", "x"), b.model("b", "x")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.flow_mut(main).budget = Some(Budget {
+        max_tokens: None,
+        max_duration_ms: None,
+        max_calls: None,
+        calls_at: None,
+        max_cost_micro: Some(1_500),
+        on_exceeded,
+    });
+    b.program(main)
+}
+
+#[test]
+fn the_limit_of_a_flow_holds_before_the_call_where_passing_it_fails_the_run() {
+    let flags = Flags { max_cost_micro: None, ..limited(0) };
+    let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Abort)), None, flags.clone());
+    run.complete(&Key::from("a"), Ok("x".into()), cost(501));
+    expect!["cost limit reached: $0.000501 of $0.0015 spent, and the next call may cost $0.001"]
+        .assert_eq(&error(&run));
+
+    let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Warn)), None, flags.clone());
+    run.complete(&Key::from("a"), Ok("x".into()), cost(1_500));
+    let told = run.on(Key::from("b"), Ok("x".into()), cost(1)).events;
+    let warned =
+        told.iter().filter_map(|e| if let EventKind::Warning { message } = &e.kind { Some(&**message) } else { None });
+    assert_eq!(warned.collect::<Vec<_>>(), ["cost limit exceeded: $0.00151 spent, limit is $0.0015"]);
+
+    let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Abort)), None, flags);
+    run.complete(&Key::from("a"), Ok("x".into()), cost(2_000));
+    expect!["cost limit exceeded: $0.002 spent, limit is $0.0015"].assert_eq(&error(&run));
+}
+
+#[test]
+fn a_cap_on_money_refuses_the_answer_that_passes_it() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    b.call_of(say).guards = vec![Guard::CostCap { max_micro: 10, warn: false }];
+    let main = b.flow("main", say, None);
+    let prepared = Prepared::new(b.program(main));
+    let ends = |micro| {
+        let mut run = Run::start(&prepared, None, FLAGS);
+        run.complete(&Key::from("say"), Ok("x".into()), cost(micro));
+        run.result.unwrap()
+    };
+    assert!(ends(10).is_ok());
+    let error = ends(11).unwrap_err();
+    assert_eq!(
+        (&*error.code, &*error.message),
+        ("GUARDRAIL_VIOLATION", "cost cap exceeded: $0.000011 spent, limit is $0.00001")
+    );
 }

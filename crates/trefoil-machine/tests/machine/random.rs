@@ -98,6 +98,7 @@ pub fn program(root: &Node) -> Arc<Program> {
             max_duration_ms: ceiling,
             max_calls: None,
             calls_at: None,
+            max_cost_micro: None,
             on_exceeded: OnExceeded::Warn,
         };
         flow.budget = Some(budget);

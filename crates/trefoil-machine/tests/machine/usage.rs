@@ -19,6 +19,7 @@ fn a_budget_counts_what_failed_calls_used() {
         max_duration_ms: None,
         max_calls: None,
         calls_at: None,
+        max_cost_micro: None,
         on_exceeded: OnExceeded::Abort,
     });
     let program = b.program(main);

@@ -139,6 +139,7 @@ fn an_exceeded_budget_skips_what_has_not_started() {
         max_duration_ms: None,
         max_calls: Some(1),
         calls_at: None,
+        max_cost_micro: None,
         on_exceeded: OnExceeded::SkipRemaining,
     });
     let world = World::echo();

@@ -147,7 +147,14 @@ fn an_answer_that_does_not_fit_may_be_tried_again() {
 }
 
 fn budget(max_tokens: Option<u64>, max_calls: Option<u64>, max_duration_ms: Option<u64>) -> Budget {
-    Budget { max_tokens, max_duration_ms, max_calls, calls_at: None, on_exceeded: OnExceeded::Abort }
+    Budget {
+        max_tokens,
+        max_duration_ms,
+        max_calls,
+        calls_at: None,
+        max_cost_micro: None,
+        on_exceeded: OnExceeded::Abort,
+    }
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn a_limit_on_calls_holds_for_it() {
         max_duration_ms: None,
         max_calls: Some(1),
         calls_at: None,
+        max_cost_micro: None,
         on_exceeded: OnExceeded::Abort,
     };
     let (world, sent) = answers(vec![Ok("no")]);

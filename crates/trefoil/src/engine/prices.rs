@@ -1,6 +1,6 @@
 //! What the models of a run cost: the operator's prices, else the table of list prices.
 
-use trefoil_ir::Program;
+use trefoil_ir::{Guard, Program, StepKind, walk};
 use trefoil_models::plan::models_used;
 use trefoil_prices::{Price, listed};
 use trefoil_syntax::{Diagnostic, Severity};
@@ -31,11 +31,23 @@ pub fn of(program: &Program, from: &AnswersFrom, settings: &Settings, now: u64) 
     all
 }
 
+/// Whether a program has a limit on money that a run can reach.
+pub fn limits_cost(program: &Program) -> bool {
+    walk::reachable(program, program.entry).into_iter().any(|(flow, step)| {
+        let budget = program.flow(flow).and_then(|f| f.budget.as_ref());
+        let capped = match program.step(step).map(|s| &s.kind) {
+            Some(StepKind::Model(call)) => call.guards.iter().any(|guard| matches!(guard, Guard::CostCap { .. })),
+            _ => false,
+        };
+        capped || budget.is_some_and(|budget| budget.max_cost_micro.is_some())
+    })
+}
+
 /// Why a limit on money cannot be held: the models whose prices are not known.
 pub fn missing(program: &Program, prices: &[(String, Price)]) -> Vec<Diagnostic> {
     let unknown = named(program).into_iter().filter(|model| !prices.iter().any(|(known, _)| known == model));
     let one = |model: String| {
-        let message = format!("`--max-cost` needs the price of every model, but that of `{model}` is not known");
+        let message = format!("a limit on money needs the price of every model, but that of `{model}` is not known");
         let help = format!(
             "set it in `config.toml`, in dollars for a million tokens: `[prices]` with `\"{model}\" = {{ input = 1.25, output = 10 }}`"
         );

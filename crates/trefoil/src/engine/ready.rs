@@ -108,8 +108,9 @@ impl Ready {
             random,
         };
         let prices = prices::of(&aimed.prepared.program, &aimed.from, &parts.settings, ports.clock.wall_ms());
-        let missing = parts.max_cost_micro.map(|_| prices::missing(&aimed.prepared.program, &prices));
-        if let Some(missing) = missing.filter(|missing| !missing.is_empty()) {
+        let limited = parts.max_cost_micro.is_some() || prices::limits_cost(&aimed.prepared.program);
+        let missing = if limited { prices::missing(&aimed.prepared.program, &prices) } else { Vec::new() };
+        if !missing.is_empty() {
             return Err(Findings::new(loaded.files.clone(), missing));
         }
         Ok(Self {

@@ -7,6 +7,7 @@ use trefoil_check::semantic::visits::Ways;
 use trefoil_ir::{
     Budget, Flow, FlowId, Graph, NodeId, OnExceeded, OnTimeout, Program, StateMachine, StepKind, Takes, walk,
 };
+use trefoil_prices::Dollars;
 use trefoil_syntax::Files;
 
 use super::{Bound, Calls, Input, Obstacle, Plan, Step};
@@ -84,6 +85,9 @@ fn limits(budget: &Budget) -> Vec<String> {
     }
     if let Some(n) = budget.max_tokens {
         all.push(format!("{n} tokens; {then}"));
+    }
+    if let Some(micro) = budget.max_cost_micro {
+        all.push(format!("{}; {then}", Dollars(micro)));
     }
     if let Some(ms) = budget.max_duration_ms {
         all.push(format!("{}; {then}", describe::duration(ms)));

@@ -60,6 +60,7 @@ fn budget(tokens: u64) -> Budget {
         max_duration_ms: None,
         max_calls: None,
         calls_at: None,
+        max_cost_micro: None,
         on_exceeded: OnExceeded::Abort,
     }
 }

@@ -10,7 +10,7 @@ use trefoil_template::Value;
 
 use super::body::Body;
 use crate::read::to_value;
-use crate::sirenspec::manifest::{GuardList, Guardrail, Manifest, Model, Refusal};
+use crate::sirenspec::manifest::{GuardList, Guardrail, Manifest, Model};
 use crate::sirenspec::names::binding::Texts;
 use crate::sirenspec::names::child::Child;
 use crate::sirenspec::names::known::Known;
@@ -49,8 +49,6 @@ pub struct Made<'b> {
     pub builder: &'b mut Builder,
     /// The flow's slots.
     pub slots: Vec<Slot>,
-    /// What keeps a run from starting.
-    pub refusals: Vec<Refusal>,
     /// Where the message of the run is needed first.
     pub message: Option<Location>,
     schemas: BTreeMap<Location, SchemaId>,
@@ -59,18 +57,12 @@ pub struct Made<'b> {
 impl<'b> Made<'b> {
     /// Nothing yet, but for the slots.
     pub fn new(builder: &'b mut Builder, slots: Vec<Slot>) -> Self {
-        Self { builder, slots, refusals: Vec::new(), message: None, schemas: BTreeMap::new() }
+        Self { builder, slots, message: None, schemas: BTreeMap::new() }
     }
     /// Another slot.
     pub fn slot(&mut self, name: impl Into<Arc<str>>) -> SlotId {
         self.slots.push(Slot::new(name));
         SlotId(self.slots.len() as u32 - 1)
-    }
-    /// A run cannot start because of this.
-    pub fn refuse(&mut self, refusal: &Refusal) {
-        if !self.refusals.contains(refusal) {
-            self.refusals.push(refusal.clone());
-        }
     }
     fn schema(&mut self, json: &Value, origin: Location) -> SchemaId {
         let builder = &mut *self.builder;
@@ -136,7 +128,6 @@ impl Workflow<'_> {
     /// The guardrails that hold for a call: its own, else the workflow's, else the default.
     pub fn guards(&self, made: &mut Made<'_>, own: Option<&GuardList>) -> Vec<Guard> {
         let Some(list) = own.or(self.manifest.guardrails.as_ref()) else { return vec![Guard::Injection] };
-        list.refusals.iter().for_each(|refusal| made.refuse(refusal));
         list.guards
             .iter()
             .map(|guard| match guard {

@@ -16,7 +16,7 @@ mod tool;
 
 pub use flow::Workflow;
 
-use trefoil_ir::{Flow, FlowId, Refused, StepId, StepKind};
+use trefoil_ir::{Flow, FlowId, StepId, StepKind};
 
 use super::names::child::Wanted;
 use crate::Builder;
@@ -31,13 +31,9 @@ pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: b
     let carried = flow.carried(&mut made);
     let nodes = 0..flow.manifest.nodes.len();
     let steps: Vec<StepId> = nodes.filter_map(|at| node::lower(flow, &mut made, &carried, at)).collect();
-    if let Some(refusal) = flow.manifest.budget.as_ref().and_then(|b| b.price.as_ref()) {
-        made.refuse(refusal);
-    }
     let origin = flow.known.at(flow.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span));
     let graph = graph::graph(flow, &carried, &steps);
     let body = made.builder.step(plain(StepKind::Graph(graph), origin));
-    let body = refused(&mut made, body, origin);
     let mut reads = flow.texts.reads(&flow.known.inputs);
     if let Some(at) = made.message {
         reads.field("message", at, true);
@@ -52,22 +48,8 @@ pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: b
         body,
         output: Some(graph::output(flow)),
         exports: graph::exports(flow),
-        budget: flow.manifest.budget.as_ref().and_then(|b| b.any()),
+        budget: flow.manifest.budget.clone(),
     };
     builder.set_flow(id, lowered);
     (id, flow.known.inputs.wanted(&reads))
-}
-
-/// The body after the reasons that keep a run from starting.
-fn refused(made: &mut Made<'_>, body: StepId, origin: trefoil_syntax::Location) -> StepId {
-    if made.refusals.is_empty() {
-        return body;
-    }
-    let step = |r: &super::manifest::Refusal| {
-        plain(StepKind::Refused(Refused { feature: r.feature.clone(), message: r.message.clone() }), r.at)
-    };
-    let refused: Vec<_> = made.refusals.iter().map(step).collect();
-    let mut all: Vec<_> = refused.into_iter().map(|step| made.builder.step(step)).collect();
-    all.push(body);
-    made.builder.step(plain(StepKind::Sequence(all), origin))
 }

@@ -7,8 +7,7 @@ use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 use trefoil_template::Value;
 
-use super::budget::NO_PRICES;
-use super::refusal::Refusal;
+use super::budget::micro;
 use super::scalar;
 use crate::mend::respelt;
 use crate::{Fields, Reader};
@@ -18,8 +17,6 @@ use crate::{Fields, Reader};
 pub struct GuardList {
     /// The guardrails.
     pub guards: Vec<Guardrail>,
-    /// Ceilings in dollars.
-    pub refusals: Vec<Refusal>,
 }
 
 /// One guardrail.
@@ -155,13 +152,13 @@ fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
 fn cost_cap(reader: &Reader<'_>, name: &Text, config: Option<&mut Fields<'_, '_>>, list: &mut GuardList) {
     let mut capped = false;
     if let Some(config) = config {
+        let warn = config.word("action", &[("abort", false), ("warn", true)]).unwrap_or(false);
         if let Some(entry) = config.take("max_usd") {
             capped = true;
-            if reader.number(&entry.value, "max_usd", 0.0..=f64::INFINITY).is_some() {
-                list.refusals.push(Refusal::report(reader, reader.at(entry.key.span), "max_usd", NO_PRICES));
+            if let Some(dollars) = reader.number(&entry.value, "max_usd", 0.0..=f64::INFINITY) {
+                list.guards.push(Guardrail::Ready(Guard::CostCap { max_micro: micro(dollars), warn }));
             }
         }
-        let warn = config.word("action", &[("abort", false), ("warn", true)]).unwrap_or(false);
         if config.take("max_tokens").is_some() {
             capped = true;
         }

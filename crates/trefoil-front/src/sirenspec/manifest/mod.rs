@@ -29,7 +29,6 @@ pub use human::HumanNode;
 pub use input::InputField;
 pub use node::{AgentNode, Node, NodeKind};
 pub use policy::OnFailure;
-pub use refusal::Refusal;
 pub use swrm::{Member, Swrm, Synthesis};
 pub use tool::{ToolNode, ToolSettings};
 pub use workflow::{Manifest, read};

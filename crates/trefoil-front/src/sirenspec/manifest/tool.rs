@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::refusal::Refusal;
+use super::refusal;
 use super::{request, scalar};
 use crate::{Fields, Reader, requests};
 
@@ -78,7 +78,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
             }
         };
         // Whether somebody answers it is known when a run starts, so the warning is all that happens here.
-        Refusal::report(reader, reader.at(entry.value.span), feature, help);
+        refusal::report(reader, reader.at(entry.value.span), feature, help);
     }
     let output_key = match scalar::plain(fields, "output_key") {
         Some(text) if text.value.split('.').any(str::is_empty) => {

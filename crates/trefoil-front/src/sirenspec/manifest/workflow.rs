@@ -2,12 +2,12 @@
 
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::Retry;
+use trefoil_ir::{Budget, Retry};
 use trefoil_syntax::yaml::{self, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::agent::{self, Agent};
-use super::budget::{self, Budget};
+use super::budget;
 use super::edge::{self, Edge};
 use super::guardrail::{self, GuardList};
 use super::input::{self, InputField, State};

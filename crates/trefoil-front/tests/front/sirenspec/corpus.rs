@@ -9,7 +9,6 @@ const FOUND: &[(&str, &[&str])] = &[
     // The file it calls is not there.
     ("_all-node-types", &["warning 24 refused", "error 26 unknown-reference"]),
     ("content-moderation-pipeline", &["error 17 unknown-reference"]),
-    ("budget-guarded", &["warning 6 refused"]),
     (
         "codex-mini",
         &[

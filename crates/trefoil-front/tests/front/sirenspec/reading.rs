@@ -269,7 +269,7 @@ fn budgets() {
     check_one(
         &top("{on_exceeded: stop}"),
         expect![[r#"
-            error 4:10 missing-key: `budget` needs at least one limit (set `max_tokens`, `max_calls` or `max_duration_s`)
+            error 4:10 missing-key: `budget` needs at least one limit (set `max_tokens`, `max_calls`, `max_cost_usd` or `max_duration_s`)
             error 4:23 unknown-value: `on_exceeded` cannot be `stop` (available: `abort`, `warn`, `skip_remaining`)
         "#]],
     );
@@ -279,12 +279,7 @@ fn budgets() {
             error 4:24 out-of-range: `max_cost_usd` must be more than 0
         "#]],
     );
-    check_one(
-        &top("{max_cost_usd: 0.5}"),
-        expect![[r#"
-            warning 4:10 refused: `max_cost_usd` is not supported yet (a limit in dollars needs prices; use `max_tokens`, `max_calls` or `max_duration_s`)
-        "#]],
-    );
+    check_one(&top("{max_cost_usd: 0.5}"), expect![""]);
 }
 
 #[test]
@@ -312,12 +307,7 @@ fn guardrails() {
             error 4:71 invalid-schema: unknown type `objekt` (did you mean `object`? available: `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "object"}
         "#]],
     );
-    check_one(
-        &top("[{name: cost_cap, config: {max_usd: 1}}]"),
-        expect![[r#"
-            warning 4:40 refused: `max_usd` is not supported yet (a limit in dollars needs prices; use `max_tokens`, `max_calls` or `max_duration_s`)
-        "#]],
-    );
+    check_one(&top("[{name: cost_cap, config: {max_usd: 1}}]"), expect![""]);
     check_one(
         &top("[{name: pii, config: {entities: [mail], entity: email}}]"),
         expect![[r#"

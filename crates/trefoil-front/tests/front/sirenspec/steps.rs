@@ -132,21 +132,21 @@ fn retries_and_what_follows_them() {
 }
 
 #[test]
-fn a_price_keeps_the_run_from_starting() {
+fn limits_on_money_are_micro_dollars() {
     let node = "nodes: {n: {agent: a, writes: output.n}}\n";
+    let told = |budget: &str| lines(&format!("{node}budget: {{{budget}}}\n"), &["budget "]);
+    assert_eq!(told("max_cost_usd: 1"), ["budget 1000000 micro-dollars, then fail"]);
     assert_eq!(
-        lines(&format!("{node}budget: {{max_cost_usd: 1}}\n"), &["refused ", "budget "]),
-        ["refused max_cost_usd"]
+        told("max_cost_usd: 0.0000001, max_tokens: 5, on_exceeded: warn"),
+        ["budget 5 tokens 1 micro-dollars, then warn"]
     );
     assert_eq!(
-        lines(&format!("{node}budget: {{max_cost_usd: 1, max_tokens: 5}}\n"), &["refused ", "budget "]),
-        ["budget 5 tokens, then fail", "refused max_cost_usd"]
+        told("max_cost_usd: 1e300, on_exceeded: skip_remaining"),
+        [format!("budget {} micro-dollars, then skip the rest", u64::MAX)]
     );
-    let capped = format!("{node}guardrails: [{{name: cost_cap, config: {{max_usd: 1}}}}]\n");
-    assert_eq!(lines(&capped, &["refused "]), ["refused max_usd"]);
-    // Not where no call is made under it.
-    let unused = "version: \"0.1\"\nnodes: {}\nguardrails: [{name: cost_cap, config: {max_usd: 1}}]\n";
-    assert_eq!(lines_with(&[("flow.yaml", unused)], &["refused "]), [""; 0]);
+    let capped =
+        format!("{node}guardrails: [{{name: cost_cap, config: {{max_usd: 0.1, max_tokens: 7, action: warn}}}}]\n");
+    assert_eq!(lines(&capped, &["guard "]), ["guard micro-dollars 100000 warn", "guard tokens 7 warn"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use trefoil_template::Value;
 
 use crate::answer;
 use crate::event::EventKind;
-use crate::guard::{self, token_cap};
+use crate::guard::{self, cost_cap, token_cap};
 use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::{FrameId, Misfit};
 use crate::machine::lifecycle::Started;
@@ -75,8 +75,10 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
 /// Reads the answer. One that does not fit its schema is kept for the call that asks for a better one (decision C14).
 pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, EvalStop> {
     for guard in &call.guards {
-        if let Guard::TokenCap { max_tokens, warn: false } = guard {
-            token_cap::check(turn.core.usage.total(), *max_tokens)?;
+        match guard {
+            Guard::TokenCap { max_tokens, warn: false } => token_cap::check(turn.core.usage.total(), *max_tokens)?,
+            Guard::CostCap { max_micro, warn: false } => cost_cap::check(turn.core.usage.cost_micro, *max_micro)?,
+            _ => {}
         }
     }
     let mut error = match answer::read(&call.format, text, &turn.prepared.schemas) {
@@ -96,14 +98,15 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
     Err(error.into())
 }
 
-/// Token caps that only warn.
-pub fn warn_of_tokens(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) {
-    let used = turn.core.usage.total();
-    let over = call.guards.iter().find_map(|guard| match guard {
-        Guard::TokenCap { max_tokens, warn: true } => token_cap::passed(used, *max_tokens),
+/// Caps that only warn.
+pub fn warn_of_caps(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) {
+    let used = turn.core.usage;
+    let over = call.guards.iter().filter_map(|guard| match guard {
+        Guard::TokenCap { max_tokens, warn: true } => token_cap::passed(used.total(), *max_tokens),
+        Guard::CostCap { max_micro, warn: true } => cost_cap::passed(used.cost_micro, *max_micro),
         _ => None,
     });
-    warn(turn, f, over.into_iter().collect());
+    warn(turn, f, over.collect());
 }
 
 fn warn(turn: &mut Turn<'_>, f: FrameId, messages: Vec<String>) {

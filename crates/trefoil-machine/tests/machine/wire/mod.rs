@@ -183,6 +183,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ..model()
     };
     let alias = ModelRequest { provider: None, model: "smart".into(), format: AnswerFormat::JsonOrText, ..model() };
+    let capped = ModelRequest { guards: vec![Guard::CostCap { max_micro: 500_000, warn: true }], ..model() };
     let tool = |kind| {
         let arguments = [("q", masked()), ("n", 3.into())].into_iter().collect();
         Request::Tool(ToolRequest { name: "search".into(), kind, arguments })
@@ -208,6 +209,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("model, bare", Request::Model(Box::new(model()))),
         ("model, with everything", Request::Model(Box::new(full))),
         ("model, an alias", Request::Model(Box::new(alias))),
+        ("model, a cap on money", Request::Model(Box::new(capped))),
         ("tool, local", tool(ToolKind::Local)),
         ("tool, http", tool(ToolKind::Http)),
         ("tool, mcp", tool(ToolKind::Mcp { server: "https://mcp.example/".into() })),
