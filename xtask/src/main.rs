@@ -90,5 +90,7 @@ fn offline(bin: &Path) -> Command {
             command.env_remove(name);
         }
     }
+    // Nothing goes into the store of whoever runs this.
+    command.env("TREFOIL_EPHEMERAL", "1");
     command
 }

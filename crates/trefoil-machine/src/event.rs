@@ -203,6 +203,9 @@ pub enum EventKind {
     ModelStopped {
         /// What it is known to have used.
         usage: Usage,
+        /// The text that had come.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partial: Option<String>,
     },
     /// A tool call, command or decision began.
     EffectStarted {
@@ -420,7 +423,7 @@ mod tests {
                 duration_ms: 0,
                 told: Told::default(),
             },
-            EventKind::ModelStopped { usage: Usage::default() },
+            EventKind::ModelStopped { usage: Usage::default(), partial: None },
             EventKind::EffectStarted { effect: "tool", detail: Value::Null },
             EventKind::EffectFinished { value: Value::Null, duration_ms: 0 },
             EventKind::EffectFailed {

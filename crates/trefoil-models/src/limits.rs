@@ -21,28 +21,29 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Milliseconds for a call whose manifest says so much.
+    /// Milliseconds that a call may take here, whose manifest says so much; none: as long as the run lets it.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
-    pub(crate) fn of_call(&self, manifest_ms: Option<u64>) -> u64 {
+    pub(crate) fn of_call(&self, manifest_ms: Option<u64>) -> Option<u64> {
         match (self.call_ms, manifest_ms) {
-            (Some(operator), Some(manifest)) => operator.min(manifest),
-            (one, other) => one.or(other).unwrap_or(DEFAULT_CALL_MS),
+            (Some(operator), Some(manifest)) => Some(operator).filter(|operator| *operator < manifest),
+            // The manifest's limit is a timer of the run, which holds across processes.
+            (None, Some(_)) => None,
+            (operator, None) => Some(operator.unwrap_or(DEFAULT_CALL_MS)),
         }
     }
 
     /// A limit that ran out as a message names it, and what to do where it is not the manifest's.
     #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
-    pub(crate) fn told(&self, manifest_ms: Option<u64>, ms: u64) -> (String, Option<String>) {
+    pub(crate) fn told(&self, ms: u64) -> (String, &'static str) {
         let seconds = ms as f64 / 1000.0;
-        match (self.call_ms, manifest_ms) {
-            (Some(operator), manifest) if manifest.is_none_or(|manifest| operator < manifest) => {
+        match self.call_ms {
+            Some(_) => {
                 let help = "allow more time with `--timeout`, or ask for a shorter answer";
-                (format!("{seconds}s (`--timeout {seconds}`)"), Some(help.to_owned()))
+                (format!("{seconds}s (`--timeout {seconds}`)"), help)
             }
-            (_, Some(_)) => (format!("{seconds}s"), None),
-            (_, None) => {
+            None => {
                 let help = "allow more time with `--timeout SECONDS`";
-                (format!("{seconds}s, the default time limit of a call"), Some(help.to_owned()))
+                (format!("{seconds}s, the default time limit of a call"), help)
             }
         }
     }

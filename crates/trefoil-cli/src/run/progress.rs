@@ -242,7 +242,7 @@ impl Progress {
                 let text = line(&format!("{}: {}", error.code, error.message));
                 self.change(index, |node| node.end(StepState::Failed, at, text))
             }
-            EventKind::ModelStopped { usage } => {
+            EventKind::ModelStopped { usage, .. } => {
                 self.usage.add(*usage);
                 let index = self.inner(event)?;
                 self.change(index, |node| node.usage.add(*usage))

@@ -42,7 +42,7 @@ impl Turn<'_> {
         let timer = frame.timer.take();
         let aside = frame.aside.as_deref_mut();
         let (asking, timers) = match aside {
-            Some(a) => (std::mem::take(&mut a.asking), [a.budget.take(), a.answer_by.take()]),
+            Some(a) => (std::mem::take(&mut a.asking), [a.budget.take(), a.limit.take()]),
             None => Default::default(),
         };
         let timers = timers.into_iter().flatten();

@@ -95,8 +95,8 @@ pub struct Aside {
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
-    /// The timer of a question to a person.
-    pub answer_by: Option<Key>,
+    /// The time limit of the effect under way.
+    pub limit: Option<Key>,
     /// When the time limit under way runs out, in milliseconds of the run.
     pub ends_ms: Option<u64>,
     /// The try under way is one of the same call: the manifest did not request it, so no ceiling on calls counts it.

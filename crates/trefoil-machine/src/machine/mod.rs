@@ -21,6 +21,7 @@ mod frame;
 mod intake;
 mod jitter;
 mod lifecycle;
+mod limit;
 mod money;
 mod replay;
 mod spawn;

@@ -92,8 +92,8 @@ pub enum Purpose {
     Budget,
     /// The wait before a retry.
     Delay,
-    /// The time within which a person has to answer.
-    Answer,
+    /// The time that an effect may take: a person's answer, a model's.
+    Limit,
     /// An answer that only the driver knows.
     Decide,
 }
@@ -240,7 +240,7 @@ impl<'p> Turn<'p> {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
                 }
-                self.answer_came(f);
+                self.effect_came(f);
                 let model = matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)));
                 self.core.answered += u64::from(model && completion.result.is_ok());
                 let outcome = match completion.result {
@@ -253,7 +253,7 @@ impl<'p> Turn<'p> {
                 }
             }
             Purpose::Timeout => self.timed_out(f),
-            Purpose::Answer => self.unanswered(f),
+            Purpose::Limit => self.effect_late(f),
             Purpose::Budget => self.out_of_time(f),
             Purpose::Delay => {
                 if let Some(frame) = self.core.frames.get_mut(f) {

@@ -134,13 +134,17 @@ impl ModelProvider for HttpModel {
         let ms = self.limits.of_call(request.parameters.timeout_ms);
         let mut partial = Partial::default();
         let exchange = self.exchange(request, at.meter, &mut partial, delta);
-        let outcome = match tokio::time::timeout(Duration::from_millis(ms), exchange).await {
+        let outcome = match ms {
+            None => Ok(exchange.await),
+            Some(ms) => tokio::time::timeout(Duration::from_millis(ms), exchange).await.map_err(|_| ms),
+        };
+        let outcome = match outcome {
             Ok(outcome) => outcome,
-            Err(_) => {
+            Err(ms) => {
                 partial.begun = true;
-                let (limit, help) = self.limits.told(request.parameters.timeout_ms, ms);
+                let (limit, help) = self.limits.told(ms);
                 let what = format!("did not complete its answer within {limit}");
-                Err(ModelError { help, ..self.endpoint.error(ModelErrorKind::Timeout, &what) })
+                Err(ModelError { help: Some(help.to_owned()), ..self.endpoint.error(ModelErrorKind::Timeout, &what) })
             }
         };
         outcome.map_err(|mut error| {

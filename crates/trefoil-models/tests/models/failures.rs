@@ -107,8 +107,8 @@ async fn a_server_that_stalls_is_left_in_time() {
             let server = Server::start(vec![stalling]).await;
             let mut asked = request("x");
             asked.stream = true;
-            asked.parameters.timeout_ms = Some(150);
-            let error = failure(&both(&server.url), provider, &asked).await;
+            let registry = both(&server.url).with_limits(Limits { call_ms: Some(150), ..Limits::default() });
+            let error = failure(&registry, provider, &asked).await;
             assert_eq!(error.kind, ModelErrorKind::Timeout);
             assert!(
                 error.message.contains(&format!("`{provider}`")) && error.message.contains("0.15s"),

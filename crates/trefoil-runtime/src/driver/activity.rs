@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{Either, select};
 use trefoil_ir::OnTimeout;
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};
@@ -10,7 +9,7 @@ use trefoil_template::{Hole, Value};
 use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
-use crate::ports::{Asked, CallSite, Clock, CommandOutput, Decided, Meter, Ports, ToolError};
+use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::journal::About;
@@ -156,15 +155,6 @@ impl At<'_> {
 
     fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
         self.world.secrets.fill(&*self.world.ports.secrets, hole)
-    }
-}
-
-/// A future with a time limit; none: the limit was first.
-pub async fn within<T>(clock: &dyn Clock, ms: Option<u64>, future: impl Future<Output = T> + Unpin) -> Option<T> {
-    let Some(ms) = ms else { return Some(future.await) };
-    match select(future, clock.sleep(ms)).await {
-        Either::Left((value, _)) => Some(value),
-        Either::Right(_) => None,
     }
 }
 

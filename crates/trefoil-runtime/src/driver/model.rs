@@ -5,13 +5,12 @@ use std::num::NonZeroU32;
 
 use trefoil_template::Value;
 
-use super::activity::{At, Came, within};
+use super::activity::{At, Came};
 use crate::ports::{ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::guard;
 use trefoil_machine::request::{Finish, Message, ModelRequest};
-use trefoil_machine::text::seconds;
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -28,33 +27,26 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         }
     }
     let mut stream = at.world.secrets.stream();
-    let mut so_far = String::new();
     let mut show = |text: &str| {
         let text = stream.push(text);
         if !text.is_empty() {
-            so_far.push_str(&text);
+            at.meter.say(&text);
             at.delta(EventKind::TextDelta { text, provisional: request.provisional });
         }
     };
     let called = ports.models.call(at.site(), &filled, &mut show);
-    let answered = within(&*ports.clock, request.parameters.timeout_ms, called).await;
+    let answered = called.await;
     let rest = stream.finish();
     if !rest.is_empty() {
-        so_far.push_str(&rest);
+        at.meter.say(&rest);
         at.delta(EventKind::TextDelta { text: rest, provisional: request.provisional });
     }
     let answer = match answered {
-        Some(Ok(answer)) => answer,
-        Some(Err(mut error)) => {
+        Ok(answer) => answer,
+        Err(mut error) => {
             let came = error.came.take().map(|came| *came);
             // A limit of the operator's has words of its own.
             return broken(at, request, model_error(error), came);
-        }
-        None => {
-            let limit = seconds(request.parameters.timeout_ms.unwrap_or_default());
-            let error = RunError::new("TIMEOUT", format!("the model did not complete its answer within {limit}"));
-            let came = ModelAnswer::new(so_far, at.meter.read());
-            return broken(at, request, error.cause(Cause::Timeout), Some(came));
         }
     };
     if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {

@@ -4,8 +4,10 @@
 use super::Options;
 use super::activity::World;
 use super::shown;
+use crate::ports::Meter;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{EventKind, Waiting};
+use trefoil_machine::guard;
 use trefoil_machine::journal::{About, Started};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
@@ -91,7 +93,7 @@ impl World {
                 told: told.clone(),
             },
             (Request::Model(_), Err(error)) if error.code == STOPPED => {
-                EventKind::ModelStopped { usage: usage.unwrap_or_default() }
+                EventKind::ModelStopped { usage: usage.unwrap_or_default(), partial: partial.clone() }
             }
             (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms },
             (_, Err(error)) => EventKind::EffectFailed {
@@ -105,6 +107,13 @@ impl World {
         let warnings = warnings.iter().cloned().map(|message| EventKind::Warning { message });
         let place = self.place(activity);
         warnings.chain([kind]).map(|kind| (Some(activity.key.clone()), place, kind)).collect()
+    }
+
+    /// The text of a call that was stopped, without what a guardrail is there to hide.
+    pub fn partial(&self, activity: &Activity, meter: &Meter) -> Option<String> {
+        let Request::Model(request) = &activity.request else { return None };
+        let text = self.secrets.hide(&guard::hide(&request.guards, meter.text()));
+        Some(text).filter(|text| !text.is_empty())
     }
 
     /// The run does nothing but wait.

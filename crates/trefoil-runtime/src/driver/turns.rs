@@ -19,7 +19,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, Entry, EntryKind, VERSION};
 use trefoil_machine::key::Key;
-use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{Command, Completion, Machine, Output};
 
 /// Completions taken together before the journal is written.
@@ -48,7 +48,7 @@ pub struct Driver {
     work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
     pub(super) under_way: IndexMap<Key, UnderWay>,
     /// Model calls stopped on their way, to be booked when the machine waits again.
-    stopped: Vec<(Arc<Activity>, Usage)>,
+    stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     finished: Option<Result<Value, RunError>>,
 }
 
@@ -343,11 +343,11 @@ impl Driver {
     /// Books what stopped model calls are known to have used: it was spent, whoever wanted the answer.
     fn book_stopped(&mut self) {
         let now = self.world.watch.now_ms();
-        for (activity, usage) in std::mem::take(&mut self.stopped) {
+        for (activity, meter) in std::mem::take(&mut self.stopped) {
             let key = activity.key.clone();
-            let usage = self.machine.priced(&activity, usage);
             let result = Err(RunError::new(STOPPED, "the call was stopped"));
-            let about = About::usage(Some(usage));
+            let usage = self.machine.priced(&activity, meter.read());
+            let about = About { partial: self.world.partial(&activity, &meter), ..About::usage(Some(usage)) };
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if let Err(error) = &result {
@@ -390,7 +390,7 @@ impl Driver {
                 Command::Cancel(key) => match self.put_away(&key) {
                     Some(UnderWay { activity, waits, meter, .. }) => {
                         if matches!(activity.request, Request::Model(_)) {
-                            self.stopped.push((activity, meter.read()));
+                            self.stopped.push((activity, meter));
                         } else if matches!(waits, Waits::Answer | Waits::Decision) {
                             self.settled.push(key);
                         }

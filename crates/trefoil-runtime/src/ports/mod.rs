@@ -66,22 +66,30 @@ pub struct CallSite<'a> {
 /// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
 /// stopped or runs into a time limit.
 #[derive(Debug)]
-pub struct Meter(Mutex<Usage>);
+pub struct Meter(Mutex<(Usage, String)>);
 
 impl Default for Meter {
     fn default() -> Self {
-        Self(Mutex::new(Usage::unknown()))
+        Self(Mutex::new((Usage::unknown(), String::new())))
     }
 }
 
 impl Meter {
     /// So much, until now. A call that is not told yet counts as one whose usage is unknown.
     pub fn tell(&self, usage: Usage) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 = usage;
+    }
+    /// This text has come, as it may be shown.
+    pub fn say(&self, text: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.push_str(text);
+    }
+    /// The text that has come.
+    pub fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
     /// What was said last.
     pub fn read(&self) -> Usage {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 use trefoil_machine::Entry;
-use trefoil_runtime::ports::JournalError;
-use trefoil_runtime::{Clock, Journal};
+use trefoil_runtime::ports::{JournalError, SystemClock, SystemRandom};
+use trefoil_runtime::{Clock, Journal, Random as _};
 
 use crate::batch::Batch;
 use crate::error::{Result, StoreError};
@@ -58,6 +58,13 @@ impl Owner {
     /// A process by a name that no other process has, ever: see [`Self::name`].
     pub fn new(store: Arc<dyn Store>, name: impl Into<String>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Self::with_lease(store, name, clock, LEASE_MS)
+    }
+
+    /// This process, by the system's clock.
+    pub fn of_process(store: Arc<dyn Store>) -> Arc<Self> {
+        // Numbers of processes come again.
+        let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
+        Self::new(store, name, Arc::new(SystemClock::new()))
     }
 
     /// The same, with another length of leases, in milliseconds.
@@ -103,24 +110,11 @@ impl Owner {
     ///
     /// [`StoreError::Held`] if a process works on it, this one included; [`StoreError::NoRun`].
     pub async fn resume(self: &Arc<Self>, run: &str) -> Result<Hold> {
-        self.take_over(run, None).await
-    }
-
-    /// The same, from a process that is known to have ended: its lease need not run out first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::resume`].
-    pub async fn succeed(self: &Arc<Self>, run: &str, gone: String) -> Result<Hold> {
-        self.take_over(run, Some(gone)).await
-    }
-
-    async fn take_over(self: &Arc<Self>, run: &str, gone: Option<String>) -> Result<Hold> {
         if self.held().contains_key(run) {
             let until = self.clock.wall_ms().saturating_add(self.lease_ms);
             return Err(StoreError::Held { run: run.to_owned(), owner: self.name.clone(), until });
         }
-        match self.store.claim(run, Claim { gone, ..self.claim() }).await {
+        match self.store.claim(run, self.claim()).await {
             Ok(lease) => {
                 self.held().insert(run.to_owned(), Held::Leased(lease));
                 self.keep_renewing();

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use trefoil_machine::journal::VERSION;
 use trefoil_machine::{Entry, EntryKind, RunError};
-use trefoil_runtime::ports::SystemClock;
 use trefoil_store::{Batch, Owner, Result, Store};
-
-use super::{hold, process};
 
 /// Ends a run with `CANCELLED`. Nothing of it has to be here: no models, no keys, not even its files.
 ///
@@ -15,8 +12,8 @@ use super::{hold, process};
 ///
 /// [`StoreError::Held`](trefoil_store::StoreError::Held) if a process works on it.
 pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
-    let owner = Owner::new(store.clone(), process(), Arc::new(SystemClock::new()));
-    let hold = hold(&owner, run).await?;
+    let owner = Owner::of_process(store.clone());
+    let hold = owner.resume(run).await?;
     let mut next = 0;
     let mut at_ms = 0;
     while let Some(last) = store.entries(run, next).await?.pop() {

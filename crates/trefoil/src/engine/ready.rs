@@ -204,7 +204,7 @@ impl Ready {
         let run = run.to_owned();
         self.run.clone_from(&run);
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
-        self.ports.journal = Arc::new(crate::durable::hold(&owner, &run).await?);
+        self.ports.journal = Arc::new(owner.resume(&run).await?);
         let options = self.options();
         self.spawn(
             options,

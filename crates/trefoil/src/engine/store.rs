@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use trefoil_runtime::ports::SystemClock;
 use trefoil_store::{Owner, Store};
 
 use super::Engine;
@@ -36,7 +35,7 @@ impl Engine {
     /// ```
     #[must_use]
     pub fn store(self, store: impl Store + 'static) -> Self {
-        self.owned(Owner::new(Arc::new(store), crate::durable::process(), Arc::new(SystemClock::new())))
+        self.owned(Owner::of_process(Arc::new(store)))
     }
     /// Keeps runs in a store as a process that holds leases there.
     #[doc(hidden)]

@@ -213,8 +213,9 @@ fn ended(call: &mut TraceCall, kind: &EventKind) {
             call.told.clone_from(told);
             (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
         }
-        EventKind::ModelStopped { usage } => {
+        EventKind::ModelStopped { usage, partial } => {
             call.usage = Some(*usage);
+            call.partial.clone_from(partial);
         }
         _ => {}
     }

@@ -68,6 +68,9 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let request = Request::Model(Box::new(request));
     if turn.may_pay(f, &request) && turn.may_call(f) {
         turn.effect(f, request);
+        if let Some(ms) = call.parameters.timeout_ms {
+            turn.effect_within(f, ms);
+        }
     }
     Ok(Started::Running)
 }

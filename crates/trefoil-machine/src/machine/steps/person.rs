@@ -11,10 +11,10 @@ use trefoil_template::{Expression, Value};
 
 use crate::error::{Cause, RunError};
 use crate::machine::eval::{EvalStop, text_of};
-use crate::machine::frame::{FrameId, Outcome, Task};
+use crate::machine::frame::{FrameId, Outcome};
 use crate::machine::lifecycle::Started;
 use crate::machine::steps::state_machine;
-use crate::machine::turn::{Purpose, Turn};
+use crate::machine::turn::Turn;
 use crate::request::{HumanRequest, Request};
 use crate::text::seconds;
 
@@ -48,54 +48,25 @@ fn ask(
     };
     turn.effect(f, Request::Human(request));
     if let Some(ms) = call.timeout_ms {
-        turn.answer_within(f, ms);
+        turn.effect_within(f, ms);
     }
     Ok(())
 }
 
-impl Turn<'_> {
-    /// Puts a time limit on the question that a frame has just asked.
-    fn answer_within(&mut self, f: FrameId, ms: u64) {
-        let timer = self.timer(ms);
-        let key = self.own_activity(f, Purpose::Answer, timer, |path, above| {
-            path.own("limit", above);
-        });
-        if let Some(frame) = self.core.frames.get_mut(f) {
-            frame.aside.get_or_insert_default().answer_by = key;
+/// Nobody answered in time: the default answers, or the step fails.
+pub fn unanswered(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Outcome {
+    let label = turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone());
+    let aside = turn.core.frames.get(f).and_then(|frame| frame.aside.as_deref());
+    let refused = aside.is_some_and(|aside| aside.refused.is_some());
+    match &call.on_timeout {
+        OnTimeout::Answer(default) if !refused => Outcome::Done(Value::Str(default.clone())),
+        _ => {
+            let limit = seconds(call.timeout_ms.unwrap_or_default());
+            let message = format!("`{label}` was not answered within {limit}");
+            let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
+            let help = format!("answer it with `--answer {label}=VALUE`, raise its time limit, or give it a default");
+            Outcome::Failed(Box::new(error.help(help)))
         }
-    }
-
-    /// Takes the time limit of a frame's question back.
-    pub fn answer_came(&mut self, f: FrameId) {
-        let aside = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
-        if let Some(key) = aside.and_then(|aside| aside.answer_by.take()) {
-            self.cancel_activity(key);
-        }
-    }
-
-    /// Nobody answered in time: the default answers, or the step fails.
-    pub fn unanswered(&mut self, f: FrameId) {
-        let Some((_, Step { kind: StepKind::Human(call), .. })) = self.step_of(f) else { return };
-        let label = self.labels(f).last().cloned().unwrap_or_else(|| self.program.name.clone());
-        let Some(frame) = self.core.frames.get_mut(f) else { return };
-        let aside = frame.aside.get_or_insert_default();
-        aside.answer_by = None;
-        let refused = aside.refused.is_some();
-        frame.effect = false;
-        let key = frame.key.clone();
-        self.cancel_activity(key);
-        let outcome = match &call.on_timeout {
-            OnTimeout::Answer(default) if !refused => Outcome::Done(Value::Str(default.clone())),
-            _ => {
-                let limit = seconds(call.timeout_ms.unwrap_or_default());
-                let message = format!("`{label}` was not answered within {limit}");
-                let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
-                let help =
-                    format!("answer it with `--answer {label}=VALUE`, raise its time limit, or give it a default");
-                Outcome::Failed(Box::new(error.help(help)))
-            }
-        };
-        self.push(Task::Completed(f, outcome));
     }
 }
 

@@ -1,0 +1,57 @@
+//! Time limits of the effects themselves: how long a person may take to answer, how long a model. They are timers as all
+//! others, so they hold across processes. The limit of a step, with all its tries, is in `lifecycle`.
+
+use trefoil_ir::StepKind;
+
+use super::frame::{FrameId, Outcome, Task};
+use super::steps;
+use super::turn::{Purpose, Turn};
+use crate::error::{Cause, RunError};
+use crate::text::seconds;
+
+impl Turn<'_> {
+    /// Puts a time limit on the effect that a frame has just asked for.
+    pub fn effect_within(&mut self, f: FrameId, ms: u64) {
+        let timer = self.timer(ms);
+        let key = self.own_activity(f, Purpose::Limit, timer, |path, above| {
+            path.own("limit", above);
+        });
+        if let Some(frame) = self.core.frames.get_mut(f) {
+            frame.aside.get_or_insert_default().limit = key;
+        }
+    }
+
+    /// Takes the time limit of a frame's effect back.
+    pub fn effect_came(&mut self, f: FrameId) {
+        let aside = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
+        if let Some(key) = aside.and_then(|aside| aside.limit.take()) {
+            self.cancel_activity(key);
+        }
+    }
+
+    /// The time limit of a frame's effect has run out.
+    pub fn effect_late(&mut self, f: FrameId) {
+        let Some((_, step)) = self.step_of(f) else { return };
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        frame.aside.get_or_insert_default().limit = None;
+        frame.effect = false;
+        let key = frame.key.clone();
+        // It was called, whatever came of it: what was reserved for it counts as spent.
+        let reserved = self.core.pending.get(&key).map_or(0, |pending| pending.reserved);
+        self.core.assumed = self.core.assumed.saturating_add(reserved);
+        self.cancel_activity(key);
+        if matches!(step.kind, StepKind::Model(_)) && !self.spend(f, None, 0) {
+            return;
+        }
+        let outcome = match &step.kind {
+            StepKind::Human(call) => steps::person::unanswered(self, f, call),
+            StepKind::Model(call) => {
+                let limit = seconds(call.parameters.timeout_ms.unwrap_or_default());
+                let message = format!("the model did not complete its answer within {limit}");
+                Outcome::Failed(Box::new(RunError::new("TIMEOUT", message).cause(Cause::Timeout)))
+            }
+            _ => return,
+        };
+        self.push(Task::Completed(f, outcome));
+    }
+}
