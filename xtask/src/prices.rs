@@ -1,6 +1,8 @@
 //! The table of list prices, made from the data of the crate `genai-prices` (MIT): `trefoil-prices/src/table.rs` says how it
 //! is written.
 
+#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -170,8 +172,8 @@ fn rates(prices: &Map<String, Json>, edge: Option<u64>) -> Result<String, String
         let Some(price) = prices.get(key) else { continue };
         let base = price.as_f64().or_else(|| price["base"].as_f64()).ok_or("a price is not a number")?;
         let tiers = price["tiers"].as_array().into_iter().flatten();
-        let above = tiers.filter(|tier| tier["start"].as_u64() <= edge).filter_map(|tier| tier["price"].as_f64());
-        words.push(format!("{prefix}{}", decimal(above.last().unwrap_or(base))));
+        let mut above = tiers.filter(|tier| tier["start"].as_u64() <= edge).filter_map(|tier| tier["price"].as_f64());
+        words.push(format!("{prefix}{}", decimal(above.next_back().unwrap_or(base))));
     }
     Ok(words.join(" "))
 }
