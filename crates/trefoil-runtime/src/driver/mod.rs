@@ -59,7 +59,7 @@ pub struct Options {
     pub models: Vec<(String, String)>,
     /// Stops the run.
     pub cancel: Cancel,
-    /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`].
+    /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`](trefoil_machine::EventKind::RunStarted).
     pub answers_from: Option<String>,
     /// The answers are placeholders.
     pub placeholder: bool,
