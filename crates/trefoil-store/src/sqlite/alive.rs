@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::open::{make_folder, private_file};
@@ -15,6 +16,8 @@ use crate::blob::Hash;
 pub struct Alive {
     folder: PathBuf,
     held: Mutex<BTreeMap<String, Option<File>>>,
+    /// Leases that this process has, or may have: what was being written when the disk failed may be there or not.
+    leases: AtomicI64,
 }
 
 impl Alive {
@@ -22,7 +25,7 @@ impl Alive {
     pub fn new(place: &Place) -> Self {
         let mut folder = place.path.clone().into_os_string();
         folder.push("-owners");
-        Self { folder: folder.into(), held: Mutex::default() }
+        Self { folder: folder.into(), held: Mutex::default(), leases: AtomicI64::new(0) }
     }
 
     /// Names are anybody's: the file is called by their hash.
@@ -45,16 +48,27 @@ impl Alive {
         }
     }
 
+    /// A lease was asked for.
+    pub fn took(&self) {
+        self.leases.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A lease was given back, or was not to be had.
+    pub fn gave(&self) {
+        self.leases.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// An owner that has ended holds nothing any more.
+    pub fn forget(&self, owner: &str) {
+        let _ = std::fs::remove_file(self.file(owner));
+    }
+
     /// Whether an owner has ended for certain.
     pub fn is_gone(&self, owner: &str) -> bool {
         let path = self.file(owner);
         let Ok(file) = File::open(&path) else { return false };
         match file.try_lock() {
-            Ok(()) => {
-                // Nobody asks again: its runs are somebody else's soon.
-                let _ = std::fs::remove_file(&path);
-                true
-            }
+            Ok(()) => true,
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
         }
     }
@@ -62,6 +76,10 @@ impl Alive {
 
 impl Drop for Alive {
     fn drop(&mut self) {
+        // Others have to see that this process has ended while anything is held by its name.
+        if self.leases.load(Ordering::SeqCst) > 0 {
+            return;
+        }
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
         for (owner, file) in held {
             if file.is_some() {

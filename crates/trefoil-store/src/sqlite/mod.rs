@@ -115,14 +115,26 @@ impl Store for SqliteStore {
     async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
         if let Some(claim) = &run.claim {
             self.alive.is_here(&claim.owner);
+            self.alive.took();
         }
+        let claimed = run.claim.is_some();
+        let ends = run.batch.end.is_some();
         let values = Packed::values(&run.batch);
-        self.writer.write(Where::Here, move |c| runs::create(c, &run, values)).await
+        let created = self.writer.write(Where::Here, move |c| runs::create(c, &run, values)).await;
+        if claimed && (matches!(created, Err(StoreError::RunExists { .. })) || created.is_ok() && ends) {
+            self.alive.gave();
+        }
+        created
     }
 
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
         let (lease, values) = (lease.clone(), Packed::values(&batch));
-        self.writer.write(Where::Here, move |c| runs::append(c, &lease, &batch, values)).await
+        let ends = batch.end.is_some();
+        let appended = self.writer.write(Where::Here, move |c| runs::append(c, &lease, &batch, values)).await;
+        if appended.is_ok() && ends {
+            self.alive.gave();
+        }
+        appended
     }
 
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
@@ -155,13 +167,23 @@ impl Store for SqliteStore {
 
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
         self.alive.is_here(&claim.owner);
-        match self.claim_as(run, claim.clone()).await {
+        self.alive.took();
+        let claimed = match self.claim_as(run, claim.clone()).await {
             // Its process was killed, perhaps.
             Err(StoreError::Held { owner, .. }) if self.alive.is_gone(&owner) => {
-                self.claim_as(run, Claim { gone: Some(owner), ..claim }).await
+                let claimed = self.claim_as(run, Claim { gone: Some(owner.clone()), ..claim }).await;
+                let name = owner.clone();
+                if let Ok(false) = self.readers.read(move |c| runs::has_any(c, &name)).await {
+                    self.alive.forget(&owner);
+                }
+                claimed
             }
             claimed => claimed,
+        };
+        if let Err(StoreError::Held { .. } | StoreError::NoRun { .. } | StoreError::Ended { .. }) = &claimed {
+            self.alive.gave();
         }
+        claimed
     }
 
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
@@ -170,7 +192,11 @@ impl Store for SqliteStore {
 
     async fn release(&self, lease: &Lease) -> Result<()> {
         let lease = lease.clone();
-        self.writer.write(Where::There, move |c| runs::release(c, &lease)).await
+        let released = self.writer.write(Where::There, move |c| runs::release(c, &lease)).await;
+        if released.is_ok() {
+            self.alive.gave();
+        }
+        released
     }
 
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {

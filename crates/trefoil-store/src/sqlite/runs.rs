@@ -59,6 +59,12 @@ pub fn append(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>)
     write(c, lease, batch, values)
 }
 
+/// Whether anything is held by a name.
+pub fn has_any(c: &Connection, owner: &str) -> Done<bool> {
+    let found = c.prepare_cached("SELECT 1 FROM run WHERE owner = ?1 LIMIT 1")?.exists([owner])?;
+    Ok(found)
+}
+
 fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> Done<()> {
     let no = lease.no;
     let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };

@@ -364,8 +364,23 @@ fn a_run_whose_process_was_killed_can_be_continued_at_once() {
         append(&store, &lease, step(1, 80)).await.unwrap();
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r"), step(1, 80)]);
         assert!(folder.path().join("runs.db-owners").exists());
+        store.release(&lease).await.unwrap();
         drop(store);
         assert!(!folder.path().join("runs.db-owners").exists(), "nothing is left of processes that have ended");
+    });
+}
+
+#[test]
+fn a_process_that_could_not_give_its_runs_back_is_seen_to_have_ended() {
+    on_both(async || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = open(&path);
+        create(&store, "r").await.unwrap();
+        drop(store);
+        let store = open(&path);
+        let lease = store.claim("r", claim("other")).await.unwrap();
+        assert_eq!(lease.epoch, 2);
     });
 }
 
