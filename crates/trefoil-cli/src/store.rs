@@ -51,6 +51,15 @@ impl StoreArgs {
         SqliteStore::open(self.path()?, Options { durability, ..Options::default() }).map_err(|error| refuse(&error))
     }
 
+    /// The same, once it has been opened.
+    pub fn open_again(&self) -> Result<SqliteStore, StoreError> {
+        let path = match &self.path {
+            Some(path) => path.clone(),
+            None => default_path(|name| std::env::var_os(name))?,
+        };
+        SqliteStore::open(path, Options::default())
+    }
+
     /// As a command to be pasted has it.
     pub fn option(&self) -> String {
         let given = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--store"));
@@ -82,11 +91,18 @@ pub async fn full_id(store: &SqliteStore, start: &str) -> Result<String, StoreEr
     }
     let filter = Filter { text: Some(start.to_owned()), ..Filter::default() };
     let found = store.list(&filter, None, 100).await?.runs;
-    let mut ids = found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start));
-    match (ids.next(), ids.next()) {
-        (Some(only), None) => Ok(only),
-        (Some(first), Some(_)) if first == start => Ok(first),
-        _ => Err(unknown()),
+    let mut ids: Vec<String> =
+        found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start)).collect();
+    ids.sort();
+    // The whole id comes before all that it is the beginning of.
+    match ids.as_slice() {
+        [] => Err(unknown()),
+        [only] => Ok(only.clone()),
+        [first, ..] if first == start => Ok(first.clone()),
+        _ => {
+            ids.truncate(5);
+            Err(StoreError::Ambiguous { start: start.to_owned(), runs: ids })
+        }
     }
 }
 

@@ -82,6 +82,14 @@ pub enum StoreError {
         /// Its id.
         run: String,
     },
+    /// Several runs have an id that begins like this.
+    #[error("several runs begin with `{start}`: {}", runs.join(", "))]
+    Ambiguous {
+        /// How they begin.
+        start: String,
+        /// Some of them.
+        runs: Vec<String>,
+    },
     /// A run of this id exists.
     #[error("a run `{run}` already exists")]
     RunExists {
@@ -183,6 +191,7 @@ impl StoreError {
             }
             Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`, or keep nothing with `--ephemeral`",
             Self::NoRun { .. } => "list the runs with `trefoil runs list`",
+            Self::Ambiguous { .. } => "write more of the id",
             Self::Held { .. } => "wait until it ends, or cancel it with `trefoil runs cancel`",
             Self::NotHeld { .. } => "another process continues it: look at it with `trefoil runs show`",
             Self::Exists { .. } => "name a file that does not exist",

@@ -1,10 +1,12 @@
 //! `trefoil resume RUN`: continues a run that was interrupted, or that waits for somebody.
 
 use clap::Args;
-use trefoil::internals::Stored;
+use std::sync::Arc;
+
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
-use trefoil::store::Store as _;
+use trefoil::internals::{Owner, Stored};
+use trefoil::store::{Filter, Status, Store as _};
 
 use super::run::{did_not_start, label};
 use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
@@ -52,7 +54,16 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     let store = args.store.open()?;
     let ids = crate::store::wait(async {
         let mut ids = store.claimable(crate::store::now(), 1_000).await?;
-        ids.reverse();
+        // A process that was killed has left its lease behind. Whether it is gone shows when somebody takes the run over.
+        let running = Filter { status: vec![Status::Running], ..Filter::default() };
+        let owner = Owner::of_process(Arc::new(args.store.open_again()?));
+        for record in store.list(&running, None, 1_000).await?.runs {
+            if !ids.contains(&record.run) && owner.resume(&record.run).await.is_ok() {
+                ids.push(record.run);
+            }
+            owner.release_all().await?;
+        }
+        ids.sort();
         Ok(ids)
     })?;
     if ids.is_empty() && !args.show.quiet {

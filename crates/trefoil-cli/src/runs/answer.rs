@@ -43,6 +43,14 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         );
         return Err(exit::NOT_STARTED);
     }
+    // Who sends a second answer has to know that the first one counts.
+    let earlier = wait(store.inbox(&run))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
+    if let Some(earlier) = earlier {
+        let said = earlier.letter.value.to_text();
+        let help = format!("to continue: trefoil resume {run}{}", args.store.option());
+        output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
+        return Err(exit::NOT_STARTED);
+    }
     let value = accepts.iter().find(|word| word.eq_ignore_ascii_case(value)).map_or(args.value.as_str(), |word| word);
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
     let letter = Letter { kind, key: one.key.to_string(), value: value.into(), at: now() };

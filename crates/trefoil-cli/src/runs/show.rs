@@ -74,8 +74,15 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }
+    let letters = if waiting.is_empty() { Vec::new() } else { wait(store.inbox(&record.run))? };
+    if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
+        lines.push(format!("continue trefoil resume {}{}", record.run, args.store.option()));
+    }
     for one in &waiting {
         lines.push(format!("waiting  {}", waiting::line(one)));
+        if let Some(posted) = letters.iter().find(|posted| posted.letter.key == one.key.as_str()) {
+            lines.push(format!("answered {}", posted.letter.value.to_text()));
+        }
     }
     Ok(print(&lines.join("\n")))
 }

@@ -64,7 +64,7 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     let run = only(&folder, &provider);
     provider.hang(false);
     // At once: nobody waits for the lease of a process that is known to have ended.
-    let resumed = trefoil(&folder, &provider, &["resume", &run]);
+    let resumed = trefoil(&folder, &provider, &["resume", "--all"]);
     resumed.exits(0);
     assert_eq!(resumed.out, "one hang\n");
     assert_eq!(provider.asked(), ["one", "one hang", "one hang"], "the first call is not made again");
@@ -120,6 +120,10 @@ fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
         .says(&["`ASK` does not take `perhaps`", "answer with one of `yes`, `no`"]);
     trefoil(&folder, &provider, &["runs", "answer", &run, "WHO", "yes"]).silent(2).says(&["does not wait for `WHO`"]);
     trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "YES"]).exits(0);
+    let second = trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "no"]);
+    second.silent(2).says(&["`ASK` is already answered with `yes`"]);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
+    assert!(shown.exits(0).out.contains("answered yes"), "{shown:?}");
     let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting"]);
     assert!(listed.exits(0).out.contains(&run));
     let shipped = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
