@@ -51,15 +51,6 @@ impl StoreArgs {
         SqliteStore::open(self.path()?, Options { durability, ..Options::default() }).map_err(|error| refuse(&error))
     }
 
-    /// The same, once it has been opened.
-    pub fn open_again(&self) -> Result<SqliteStore, StoreError> {
-        let path = match &self.path {
-            Some(path) => path.clone(),
-            None => default_path(|name| std::env::var_os(name))?,
-        };
-        SqliteStore::open(path, Options::default())
-    }
-
     /// As a command to be pasted has it.
     pub fn option(&self) -> String {
         let given = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--store"));
@@ -72,9 +63,14 @@ impl StoreArgs {
 
 /// Waits for what a store does.
 pub fn wait<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, u8> {
+    block_on(work)?.map_err(|error| refuse(&error))
+}
+
+/// Waits for anything.
+pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
-    runtime.block_on(work).map_err(|error| refuse(&error))
+    Ok(runtime.block_on(work))
 }
 
 /// Milliseconds since 1970-01-01 UTC.
@@ -85,20 +81,19 @@ pub fn now() -> u64 {
 
 /// The id that begins like this, where only one does.
 pub async fn full_id(store: &SqliteStore, start: &str) -> Result<String, StoreError> {
-    let unknown = || StoreError::NoRun { run: start.to_owned() };
-    if start.is_empty() {
-        return Err(unknown());
-    }
+    let unknown = match store.record(start).await {
+        Ok(record) => return Ok(record.run),
+        Err(StoreError::NoRun { run }) if !run.is_empty() => StoreError::NoRun { run },
+        Err(error) => return Err(error),
+    };
     let filter = Filter { text: Some(start.to_owned()), ..Filter::default() };
     let found = store.list(&filter, None, 100).await?.runs;
     let mut ids: Vec<String> =
         found.into_iter().map(|record| record.run).filter(|run| run.starts_with(start)).collect();
     ids.sort();
-    // The whole id comes before all that it is the beginning of.
     match ids.as_slice() {
-        [] => Err(unknown()),
+        [] => Err(unknown),
         [only] => Ok(only.clone()),
-        [first, ..] if first == start => Ok(first.clone()),
         _ => {
             ids.truncate(5);
             Err(StoreError::Ambiguous { start: start.to_owned(), runs: ids })

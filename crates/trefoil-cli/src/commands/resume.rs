@@ -1,16 +1,16 @@
 //! `trefoil resume RUN`: continues a run that was interrupted, or that waits for somebody.
 
-use clap::Args;
 use std::sync::Arc;
 
+use clap::Args;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::{Owner, Stored};
 use trefoil::store::{Filter, Status, Store as _};
 
-use super::run::{did_not_start, label};
+use super::run::{did_not_start, followed, label};
 use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
-use crate::store::StoreArgs;
+use crate::store::{StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
 /// Continue a run that was interrupted or waits for an answer; nothing that was completed is done again
@@ -51,12 +51,12 @@ pub fn run(args: &Resume) -> u8 {
 }
 
 fn all(args: &Resume) -> Result<Vec<String>, u8> {
-    let store = args.store.open()?;
-    let ids = crate::store::wait(async {
-        let mut ids = store.claimable(crate::store::now(), 1_000).await?;
+    let store = Arc::new(args.store.open()?);
+    let ids = wait(async {
+        let mut ids = store.claimable(now(), 1_000).await?;
         // A process that was killed has left its lease behind. Whether it is gone shows when somebody takes the run over.
         let running = Filter { status: vec![Status::Running], ..Filter::default() };
-        let owner = Owner::of_process(Arc::new(args.store.open_again()?));
+        let owner = Owner::of_process(store.clone());
         for record in store.list(&running, None, 1_000).await?.runs {
             if !ids.contains(&record.run) && owner.resume(&record.run).await.is_ok() {
                 ids.push(record.run);
@@ -74,12 +74,9 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
 
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let store = args.store.open()?;
-    let (run, stored) = crate::store::wait(async {
-        let run = crate::store::full_id(&store, run).await?;
-        Ok((run.clone(), Stored::read(&store, &run).await))
-    })?;
-    let stored = stored.map_err(|error| did_not_start(&error))?;
-    let settings = settings::find(std::path::Path::new("."), args.no_config).settings;
+    let run = wait(full_id(&store, run))?;
+    let stored = block_on(Stored::read(&store, &run))?.map_err(|error| did_not_start(&error))?;
+    let settings = followed(settings::find(&stored.flow.loaded().how.target.path, args.no_config))?;
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
     }

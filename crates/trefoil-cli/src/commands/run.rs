@@ -2,6 +2,7 @@
 
 use clap::Args;
 use trefoil::internals::engine::{Engine, MODEL, Ready};
+use trefoil::internals::settings::{FoundSettings, Settings};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
 use trefoil::{AnswersFrom, Error, Findings, Flow};
 use trefoil_check::semantic::cost::Costs;
@@ -73,14 +74,17 @@ fn warn_of_texts(args: &Run, dialect: &str) {
     }
 }
 
-fn start(args: &Run) -> Result<u8, u8> {
-    let operator = args.target.settings();
-    // What a stranger's project file asks for is not followed, and not passed over in silence either.
-    if !operator.findings.is_empty() {
-        output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
-        return Err(exit::NOT_STARTED);
+/// The operator's settings. What a stranger's project file asks for is not followed, and not passed over in silence either.
+pub fn followed(operator: FoundSettings) -> Result<Settings, u8> {
+    if operator.findings.is_empty() {
+        return Ok(operator.settings);
     }
-    let settings = operator.settings;
+    output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
+    Err(exit::NOT_STARTED)
+}
+
+fn start(args: &Run) -> Result<u8, u8> {
+    let settings = followed(args.target.settings())?;
     let options = LoadOptions {
         context: args.texts.context.clone(),
         skills: args.texts.skills.clone(),

@@ -7,7 +7,7 @@ use trefoil::internals::cancel;
 use trefoil::store::{Letter, LetterKind, Store as _, StoreError};
 use trefoil_template::Value;
 
-use crate::store::{StoreArgs, full_id, now, refuse, wait};
+use crate::store::{StoreArgs, block_on, full_id, now, refuse, wait};
 use crate::{exit, output};
 
 /// Stop a run for good
@@ -26,7 +26,7 @@ pub fn run(args: &Cancel) -> Result<u8, u8> {
     if record.status.is_end() {
         return Err(refuse(&StoreError::Ended { run }));
     }
-    match wait(async { Ok(cancel(store.clone(), &run).await) })? {
+    match block_on(cancel(store.clone(), &run))? {
         Ok(()) => output::note(&format!("cancelled {run}")),
         // Somebody works on it: that process stops.
         Err(StoreError::Held { owner, .. }) => {

@@ -24,13 +24,8 @@ pub struct Events {
 pub fn run(args: &Events) -> Result<u8, u8> {
     let store = Arc::new(args.store.open()?);
     let run = wait(full_id(&store, &args.run))?;
-    let lines = Arc::new(std::sync::OnceLock::new());
-    let kept = lines.clone();
-    let after = args.after;
-    past::tell(&store, &run, move |stored| {
-        let sink = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(after));
-        let _ = kept.set(sink.clone());
-        sink
-    })?;
-    Ok(lines.get().map_or(crate::exit::OK, |lines| output::written(lines.written())))
+    let stored = past::read(&store, &run)?;
+    let lines = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(args.after));
+    past::tell(&store, &stored, lines.clone())?;
+    Ok(output::written(lines.written()))
 }

@@ -3,38 +3,31 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil::internals::{Stored, history};
-use trefoil::store::{SqliteStore, Store};
+use trefoil::store::SqliteStore;
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::{Event, EventKind, EventSink};
 
 use crate::commands::run::did_not_start;
+use crate::store::block_on;
 use crate::{exit, output};
 
-/// Reads how a run began, and tells its events to somebody.
-pub fn tell(
-    store: &Arc<SqliteStore>,
-    run: &str,
-    begin: impl FnOnce(&Stored) -> Arc<dyn EventSink>,
-) -> Result<Stored, u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
-    runtime.block_on(async {
-        let stored = Stored::read(&**store, run).await.map_err(|error| did_not_start(&error))?;
-        let events = begin(&stored);
-        let store: Arc<dyn Store> = store.clone();
-        history(store, &stored, events).await.map_err(|error| {
-            output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
-            exit::FAILED
-        })?;
-        Ok(stored)
+/// Reads how a run began.
+pub fn read(store: &SqliteStore, run: &str) -> Result<Stored, u8> {
+    block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
+}
+
+/// Tells a run's events to somebody.
+pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<(), u8> {
+    block_on(history(store.clone(), stored, events))?.map_err(|error| {
+        output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
+        exit::FAILED
     })
 }
 
 /// What a run waits for, by its journal; empty: for nobody.
 pub fn waiting(store: &Arc<SqliteStore>, run: &str) -> Result<Vec<Waiting>, u8> {
     let last = Arc::new(Last::default());
-    let events = last.clone();
-    tell(store, run, move |_| events)?;
+    tell(store, &read(store, run)?, last.clone())?;
     let waiting = last.0.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(waiting.clone())
 }

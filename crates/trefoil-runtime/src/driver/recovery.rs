@@ -107,6 +107,6 @@ impl Driver {
             self.machine.spent(&activity.key, usage.unwrap_or_default());
             self.tell_began(&activity);
         }
-        self.repeating.push(activity);
+        self.starting.push(activity);
     }
 }

@@ -40,7 +40,7 @@ pub struct Driver {
     /// What the machine asked for. It has an entry when nothing can take it back any more.
     asked: Vec<Arc<Activity>>,
     /// What has its entry already and is to be started.
-    pub(super) repeating: Vec<Arc<Activity>>,
+    pub(super) starting: Vec<Arc<Activity>>,
     /// What has ended without having been started here.
     pub(super) done: Vec<Done>,
     /// What came in for these is in the buffer.
@@ -95,7 +95,7 @@ impl Driver {
             buffer: Vec::new(),
             untold: Vec::new(),
             asked: Vec::new(),
-            repeating: Vec::new(),
+            starting: Vec::new(),
             done: Vec::new(),
             settled: Vec::new(),
             work: FuturesUnordered::new(),
@@ -173,7 +173,7 @@ impl Driver {
                 due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
             });
             self.tell_began(&activity);
-            self.repeating.push(activity);
+            self.starting.push(activity);
         }
     }
 
@@ -191,7 +191,7 @@ impl Driver {
 
     /// Starts what has its entry.
     fn start(&mut self) {
-        for activity in std::mem::take(&mut self.repeating) {
+        for activity in std::mem::take(&mut self.starting) {
             let (handle, registration) = AbortHandle::new_pair();
             let meter = Arc::new(Meter::default());
             let waits = match activity.request {
@@ -404,7 +404,7 @@ impl Driver {
         }
         if !void.is_empty() {
             self.asked.retain(|a| !void.contains(&a.key));
-            self.repeating.retain(|a| !void.contains(&a.key));
+            self.starting.retain(|a| !void.contains(&a.key));
         }
     }
 
@@ -465,7 +465,7 @@ impl Driver {
 
     fn outcome(&self, result: Result<Value, RunError>, waiting: Vec<trefoil_machine::event::Waiting>) -> RunOutcome {
         // What could not be written was not sent.
-        let unsent = self.asked.iter().chain(&self.repeating);
+        let unsent = self.asked.iter().chain(&self.starting);
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
         let (usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
         let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());

@@ -14,11 +14,9 @@ use trefoil_store::{Batch, Owner, Result, Store};
 pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
     let owner = Owner::of_process(store.clone());
     let hold = owner.resume(run).await?;
-    let mut next = 0;
-    let mut at_ms = 0;
-    while let Some(last) = store.entries(run, next).await?.pop() {
-        (next, at_ms) = (last.seq.saturating_add(1), last.at_ms);
-    }
+    let next = store.record(run).await?.entries;
+    let last = store.entries(run, next.saturating_sub(1)).await?.pop();
+    let at_ms = last.map_or(0, |last| last.at_ms);
     let error = RunError::new("CANCELLED", "the run was cancelled");
     let kinds = [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error) }];
     let entries: Vec<Entry> = (next..).zip(kinds).map(|(seq, kind)| Entry { v: VERSION, seq, at_ms, kind }).collect();

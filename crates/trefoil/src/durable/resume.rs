@@ -49,14 +49,7 @@ impl Engine {
                 "give it one with `Engine::store`",
             )));
         };
-        let stored = Stored::read(&**owner.store(), run).await?;
-        self.resume_stored(stored).await
-    }
-
-    /// The same, for a run whose beginning has been read.
-    #[doc(hidden)]
-    pub async fn resume_stored(&self, stored: Stored) -> Result<Run> {
-        let Stored { flow, started, .. } = stored;
+        let Stored { flow, started, .. } = Stored::read(&**owner.store(), run).await?;
         self.as_begun(&started).ready(&flow)?.resume(&started.run).await
     }
 
