@@ -68,6 +68,7 @@ fn source(root: &Path) -> Result<(String, PathBuf), String> {
 fn line(model: &Json) -> Result<String, String> {
     let mut rules = Vec::new();
     names(&model["match"], &mut rules)?;
+    rules.extend(model["context_window"].as_u64().map(|tokens| format!("n{tokens}")));
     let rules = rules.join(" ");
     let one = [Json::from(Map::from_iter([("prices".to_owned(), model["prices"].clone())]))];
     let all = model["prices"].as_array().map_or(&one[..], Vec::as_slice);

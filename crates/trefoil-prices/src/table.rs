@@ -5,12 +5,12 @@
 //!
 //! ```text
 //! @openai
-//! =gpt-6-sol =gpt-6-sol-####-##-##<tab>2 10 r0.2 w2.5 >272000 4 15 r0.4 w5
+//! =gpt-6-sol =gpt-6-sol-####-##-## n400000<tab>2 10 r0.2 w2.5 >272000 4 15 r0.4 w5
 //! =o3<tab>10 40 r0.5<tab>@2025-06-10 2 8 r0.5
 //! ```
 //!
 //! Names are compared in lower case: `=` equals, `^` begins with, `$` ends with, `*` contains; `#` is any digit. `!` before it:
-//! the line does not match such a name. Prices are dollars for a million tokens in and out; `r` read from the cache, `w` written to
+//! the line does not match such a name. `n` is the context window in tokens, where the source has it. Prices are dollars for a million tokens in and out; `r` read from the cache, `w` written to
 //! it, `c` dollars for each call, `>` the rates of prompts with more tokens, `-` nobody can tell. After a further tab: prices from a
 //! day on.
 
@@ -28,9 +28,19 @@ pub fn source() -> &'static str {
 /// The list price of a model on a day (days since 1970-01-01 UTC). None: the table has none, or what the model costs
 /// cannot be told from its tokens.
 pub fn listed(provider: &str, model: &str, day: u64) -> Option<Price> {
+    price_on(found(provider, model)?.1, day)
+}
+
+/// The context window of a model: how many tokens a prompt has at most. None: the table does not say.
+pub fn window(provider: &str, model: &str) -> Option<u64> {
+    found(provider, model)?.0.split(' ').find_map(|word| word.strip_prefix('n'))?.parse().ok()
+}
+
+/// The line of a model: its rules, its prices.
+fn found(provider: &str, model: &str) -> Option<(&'static str, &'static str)> {
     let name = model.to_lowercase();
     let section = section(provider)?;
-    row(section, &name).or_else(|| row(section, &with_dashes(&name)?)).and_then(|prices| price_on(prices, day))
+    row(section, &name).or_else(|| row(section, &with_dashes(&name)?))
 }
 
 /// The lines of a provider.
@@ -46,13 +56,13 @@ fn section(provider: &str) -> Option<&'static str> {
     None
 }
 
-/// The prices of the first line that matches.
-fn row(section: &'static str, name: &str) -> Option<&'static str> {
+/// The first line that matches.
+fn row(section: &'static str, name: &str) -> Option<(&'static str, &'static str)> {
     section.lines().find_map(|line| {
-        let (rules, prices) = line.split_once('\t')?;
-        let (not, rules): (Vec<&str>, Vec<&str>) = rules.split(' ').partition(|rule| rule.starts_with('!'));
+        let (words, prices) = line.split_once('\t')?;
+        let (not, rules): (Vec<&str>, Vec<&str>) = words.split(' ').partition(|rule| rule.starts_with('!'));
         let matched = rules.iter().any(|rule| matches(rule, name));
-        (matched && !not.iter().any(|rule| matches(rule.trim_start_matches('!'), name))).then_some(prices)
+        (matched && !not.iter().any(|rule| matches(rule.trim_start_matches('!'), name))).then_some((words, prices))
     })
 }
 

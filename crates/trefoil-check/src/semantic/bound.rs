@@ -108,19 +108,25 @@ impl Bound {
     }
 }
 
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Bound {
+    /// With its numbers as `number` writes them.
+    pub fn in_words(&self, number: &dyn Fn(u64) -> String) -> String {
         if self.endless {
-            return f.write_str("no limit");
+            return "no limit".to_owned();
         }
         let mut parts = Vec::new();
         if self.fixed > 0 || self.per.is_empty() {
-            parts.push(self.fixed.to_string());
+            parts.push(number(self.fixed));
         }
-        for (n, lists) in &self.per {
-            parts.push(format!("{n} per item of {}", lists.join(" and of ")));
-        }
-        f.write_str(&parts.join(" + "))
+        parts
+            .extend(self.per.iter().map(|(n, lists)| format!("{} per item of {}", number(*n), lists.join(" and of "))));
+        parts.join(" + ")
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(&|n| n.to_string()))
     }
 }
 
@@ -134,6 +140,8 @@ pub struct Calls {
     pub human: Bound,
     /// The model calls of each model, where somebody asks for them by name.
     pub models: Vec<(Arc<str>, Bound)>,
+    /// What the model calls cost together, where somebody says what one costs.
+    pub cost: Bound,
 }
 
 impl Calls {
@@ -161,6 +169,7 @@ impl Calls {
             tool: each(|c| &c.tool),
             command: each(|c| &c.command),
             human: each(|c| &c.human),
+            cost: each(|c| &c.cost),
             models,
         }
     }
@@ -187,6 +196,7 @@ impl Calls {
             tool: f(&self.tool, &other.tool),
             command: f(&self.command, &other.command),
             human: f(&self.human, &other.human),
+            cost: f(&self.cost, &other.cost),
         }
     }
     /// Both.

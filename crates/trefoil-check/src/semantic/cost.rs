@@ -1,10 +1,10 @@
-//! Worst-case numbers of calls, through loops, retries, fan-outs and iterations.
+//! Worst-case numbers of calls, and what they cost, through loops, retries, fan-outs and iterations.
 
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Callee, Expr, Flow, FlowId, Items, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId, StepKind,
-    ValidatorKind, walk,
+    Callee, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId,
+    StepKind, ValidatorKind, walk,
 };
 use trefoil_template::Value;
 
@@ -17,12 +17,17 @@ use super::visits::Ways;
 type NameList<'p> = dyn Fn(FlowId, &Expr) -> String + 'p;
 /// What a model is called where somebody reads how often it is asked.
 type NameModel<'p> = dyn Fn(&ModelChoice) -> String + 'p;
+/// What one model call costs, in the unit of whoever asks.
+type Price<'p> = dyn Fn(FlowId, &ModelCall) -> u64 + 'p;
 
 /// Counts calls; each flow once.
 pub struct Costs<'p> {
     program: &'p Program,
     name: Box<NameList<'p>>,
     model: Option<Box<NameModel<'p>>>,
+    price: Option<Box<Price<'p>>>,
+    /// Each loop goes round once, each state is entered once at most, and nothing is tried again.
+    once: bool,
     flows: HashMap<FlowId, Calls>,
     /// By flow: whether it was counted.
     counted: Vec<bool>,
@@ -34,7 +39,8 @@ impl<'p> Costs<'p> {
     /// Nothing counted yet.
     pub fn new(program: &'p Program) -> Self {
         let (recursive, counted) = (recursive(program), vec![false; program.flows.len()]);
-        Self { program, name: Box::new(written), model: None, flows: HashMap::default(), counted, recursive }
+        let name = Box::new(written);
+        Self { program, name, model: None, price: None, once: false, flows: HashMap::default(), counted, recursive }
     }
     /// The same, with lists and models called by these names, and the calls of each model by itself.
     pub fn naming(
@@ -43,6 +49,17 @@ impl<'p> Costs<'p> {
         model: impl Fn(&ModelChoice) -> String + 'p,
     ) -> Self {
         Self { name: Box::new(name), model: Some(Box::new(model)), ..Self::new(program) }
+    }
+    /// The same, with what model calls cost together.
+    #[must_use]
+    pub fn priced(self, price: impl Fn(FlowId, &ModelCall) -> u64 + 'p) -> Self {
+        Self { price: Some(Box::new(price)), ..self }
+    }
+    /// The same for a run that goes straight through: each loop goes round once, each state is entered once at most, and
+    /// nothing is tried again.
+    #[must_use]
+    pub fn straight(self) -> Self {
+        Self { once: true, ..self }
     }
     /// One call of a flow. A budget that ends the run does so before it makes one model call too many.
     pub fn flow(&mut self, id: FlowId) -> Calls {
@@ -81,7 +98,7 @@ impl<'p> Costs<'p> {
         let mut calls = Calls::default();
         for (_, step) in walk::reachable(self.program, id) {
             match self.program.step(step).map(|s| &s.kind) {
-                Some(StepKind::Model(call)) => calls = calls.plus(&self.asks(&call.model, Bound::endless())),
+                Some(StepKind::Model(call)) => calls = calls.plus(&self.asks(id, call, Bound::endless())),
                 Some(StepKind::Tool(_)) => calls.tool = Bound::endless(),
                 Some(StepKind::Command(_)) => calls.command = Bound::endless(),
                 Some(StepKind::Human(_)) => calls.human = Bound::endless(),
@@ -94,13 +111,13 @@ impl<'p> Costs<'p> {
     pub fn step(&mut self, flow: FlowId, id: StepId) -> Calls {
         let Some(step) = self.program.step(id) else { return Calls::default() };
         let once = self.once(flow, step).times(&self.passes(flow, step));
-        once.times(&Bound::known(tries(step)))
+        if self.once { once } else { once.times(&Bound::known(tries(step))) }
     }
     /// How often what is in a step begins at most, each time that the step does.
     pub fn passes(&self, flow: FlowId, step: &Step) -> Bound {
         match &step.kind {
-            StepKind::Loop(it) => Bound::known(u64::from(it.max)),
-            StepKind::Attempts(attempts) => Bound::known(u64::from(attempts.max)),
+            StepKind::Loop(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
+            StepKind::Attempts(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
             StepKind::ForEach(each) => self.count(flow, &each.items),
             _ => Bound::known(1),
         }
@@ -109,7 +126,7 @@ impl<'p> Costs<'p> {
     fn once(&mut self, flow: FlowId, step: &Step) -> Calls {
         let one = Bound::known(1);
         match &step.kind {
-            StepKind::Model(call) => self.asks(&call.model, one),
+            StepKind::Model(call) => self.asks(flow, call, one),
             StepKind::Tool(_) => Calls { tool: one, ..Calls::default() },
             StepKind::Command(_) => Calls { command: one, ..Calls::default() },
             StepKind::Human(_) => Calls { human: one, ..Calls::default() },
@@ -147,9 +164,10 @@ impl<'p> Costs<'p> {
             },
         }
     }
-    fn asks(&self, model: &ModelChoice, times: Bound) -> Calls {
-        let models = self.model.iter().map(|name| (name(model).into(), times.clone())).collect();
-        Calls { model: times, models, ..Calls::default() }
+    fn asks(&self, flow: FlowId, call: &ModelCall, times: Bound) -> Calls {
+        let models = self.model.iter().map(|name| (name(&call.model).into(), times.clone())).collect();
+        let price = self.price.as_ref().map_or(0, |price| price(flow, call));
+        Calls { cost: times.times(&Bound::known(price)), model: times, models, ..Calls::default() }
     }
     /// All of them, but for those that never run in one run.
     fn sum(&mut self, flow: FlowId, steps: &[StepId], apart: Option<Apart>) -> Calls {
@@ -174,7 +192,7 @@ impl<'p> Costs<'p> {
     /// The dearest way through the machine.
     fn machine(&mut self, flow: FlowId, machine: &StateMachine) -> Calls {
         let each: Vec<Calls> = machine.states.iter().map(|s| self.step(flow, s.step)).collect();
-        let ways = Ways::of(machine);
+        let ways = if self.once { Ways::once(machine) } else { Ways::of(machine) };
         Calls::combine(&each, &|costs| ways.dearest(costs))
     }
 }

@@ -20,6 +20,13 @@ pub struct Ways {
 impl Ways {
     /// Of a machine.
     pub fn of(machine: &StateMachine) -> Self {
+        Self::with_visits(machine, u32::MAX)
+    }
+    /// The same where each state is entered once at most.
+    pub fn once(machine: &StateMachine) -> Self {
+        Self::with_visits(machine, 1)
+    }
+    fn with_visits(machine: &StateMachine, most: u32) -> Self {
         let count = machine.states.len();
         let targets = |s: &trefoil_ir::State| {
             let mut all: Vec<usize> = s.transitions.iter().map(|t| t.target.index()).filter(|t| *t < count).collect();
@@ -28,7 +35,7 @@ impl Ways {
             all
         };
         let next = machine.states.iter().map(targets).collect();
-        let limits: Vec<u64> = machine.states.iter().map(|s| u64::from(s.max_visits)).collect();
+        let limits: Vec<u64> = machine.states.iter().map(|s| u64::from(s.max_visits.min(most))).collect();
         Self::new(next, machine.initial.index(), u64::from(machine.max_entries), &limits)
     }
     fn new(next: Vec<Vec<usize>>, initial: usize, entries: u64, limits: &[u64]) -> Self {

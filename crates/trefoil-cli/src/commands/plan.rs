@@ -1,7 +1,7 @@
 //! `trefoil plan TARGET`: what a run would do.
 
 use clap::{Args, ValueEnum};
-use trefoil::Engine;
+use trefoil::{AnswersFrom, Engine};
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::{load, warn};
@@ -9,7 +9,7 @@ use crate::args::TargetArgs;
 use crate::model::ModelArgs;
 use crate::output;
 
-/// Show what a run would do: order, reads and writes, models, worst-case number of calls
+/// Show what a run would do: order, reads and writes, models, worst-case number of calls, cost
 #[derive(Args)]
 pub struct Plan {
     #[command(flatten)]
@@ -37,18 +37,22 @@ pub fn run(args: &Plan) -> u8 {
     let operator = args.target.settings();
     output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
     // Decided as `run` decides, so that both name the same models.
-    match args.models.apply(Engine::new(), &operator.settings).aim(&mut loaded.program) {
+    let engine = args.models.apply(Engine::new(), &operator.settings);
+    let from = match engine.aim(&mut loaded.program) {
         Ok((from, elsewhere)) => {
             output::note(&format!("answers come from: {from}"));
             elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
+            from
         }
         Err(reasons) => {
             // What keeps it from running does not keep it from being shown.
             let told = reasons.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d });
             output::say(&output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
+            AnswersFrom::AsWritten
         }
-    }
-    let plan = trefoil::plan::Plan::of(&loaded.program, &loaded.files);
+    };
+    let prices = engine.prices(&loaded.program, &from);
+    let plan = trefoil::plan::Plan::with_prices(&loaded.program, &loaded.files, &prices);
     output::result(&match args.format {
         Format::Text => plan.text(),
         Format::Json => format!("{:#}\n", plan.json()),

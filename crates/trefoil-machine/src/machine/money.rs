@@ -3,7 +3,7 @@
 //! costs from completions.
 
 use trefoil_ir::OnExceeded;
-use trefoil_prices::{Dollars, Price};
+use trefoil_prices::{Dollars, Price, estimate};
 use trefoil_syntax::Location;
 
 use super::activation::ActivationId;
@@ -12,11 +12,6 @@ use super::turn::Turn;
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::request::{ModelRequest, Request, Usage};
-
-/// Tokens that an answer is expected to have, unless its own limit is lower.
-const ANSWER: u64 = 1_000;
-/// Tokens that a message has beside its text.
-const MESSAGE: u64 = 8;
 
 /// A limit that fails the run, in micro-dollars.
 struct Ceiling {
@@ -125,12 +120,11 @@ pub fn exceeded(spent: u64, limit: u64) -> String {
     format!("cost limit exceeded: {} spent, limit is {}", Dollars(spent), Dollars(limit))
 }
 
-/// A token is taken to have 3.6 bytes, and nearly a third is added, because nobody counts exactly.
+/// What a call is expected to cost: nearly a third is added to its prompt, because nobody counts exactly.
 fn expected(price: &Price, request: &ModelRequest) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
     let texts: usize = request.messages.iter().map(|m| m.content.to_text().len()).sum();
-    let bytes = (texts as u64).saturating_add(schema as u64);
-    let messages = (request.messages.len() as u64).saturating_mul(MESSAGE);
-    let answer = request.parameters.max_tokens.map_or(ANSWER, |limit| ANSWER.min(u64::from(limit)));
-    price.at_most((bytes.saturating_mul(13) / 36).saturating_add(messages), answer)
+    let messages = (request.messages.len() as u64).saturating_mul(estimate::MESSAGE);
+    let input = estimate::cautious_tokens((texts as u64).saturating_add(schema as u64)).saturating_add(messages);
+    price.at_most(input, estimate::answer(request.parameters.max_tokens))
 }

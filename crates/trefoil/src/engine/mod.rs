@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
 use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
-use trefoil_runtime::ports::SeededRandom;
+use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
     Clock, CommandHost, EventSink, HumanInbox, Journal, ModelProvider, Random, Recovery, RunError, Secrets, ToolHost,
 };
@@ -288,6 +288,13 @@ impl Engine {
         program: &mut Arc<Program>,
     ) -> std::result::Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
         self.kept.decide(&self.parts, program)
+    }
+
+    /// What the models of such a program cost today, by `PROVIDER:NAME`.
+    #[doc(hidden)]
+    pub fn prices(&self, program: &Program, from: &AnswersFrom) -> Vec<(String, trefoil_prices::Price)> {
+        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        prices::of(program, from, &self.parts.settings, clock.wall_ms())
     }
 }
 

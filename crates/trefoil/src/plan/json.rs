@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bound, Place, Plan, Step};
 
-/// `{name, kind, file, line, input, takes_text, steps, output, models, calls, limits, obstacles, cut}`.
+/// `{name, kind, file, line, input, takes_text, steps, output, models, calls, cost, limits, obstacles, cut}`.
 pub(super) fn json(plan: &Plan) -> Value {
     let inputs: Vec<Value> = plan
         .inputs
@@ -30,6 +30,7 @@ pub(super) fn json(plan: &Plan) -> Value {
     all.insert("models".into(), models.collect());
     let calls = plan.calls.each().into_iter().map(|(name, calls)| (name.to_owned(), bound(calls)));
     all.insert("calls".into(), Value::Object(calls.collect()));
+    all.insert("cost".into(), plan.money.as_ref().map(super::Money::json).into());
     all.insert("limits".into(), plan.limits.clone().into());
     let obstacles = plan.obstacles.iter().map(|o| {
         let mut one = Map::new();

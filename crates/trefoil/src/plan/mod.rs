@@ -1,15 +1,18 @@
 //! A plan: what a run would do, in order, without doing it. What each step reads and writes, which model it asks, and how
-//! many calls there are in the worst case.
+//! many calls there are in the worst case. With prices also what it costs.
 
 mod build;
 mod json;
+mod money;
 mod text;
 
 use trefoil_ir::Program;
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
+pub use money::Money;
 pub use trefoil_check::semantic::bound::{Bound, Calls};
+use trefoil_prices::Price;
 
 /// A plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +35,8 @@ pub struct Plan {
     pub models: Vec<(String, Bound)>,
     /// All calls of a run.
     pub calls: Calls,
+    /// What they cost, if somebody has said what models cost: [`Plan::with_prices`].
+    pub money: Option<Money>,
     /// Ceilings that stop a run sooner.
     pub limits: Vec<String>,
     /// What keeps it from running: features that this version does not run, agents that are not defined.
@@ -98,6 +103,11 @@ impl Plan {
     /// The plan of a program.
     pub fn of(program: &Program, files: &Files) -> Self {
         build::build(program, files)
+    }
+    /// The same with what it costs. `prices`: dollars of models by `PROVIDER:NAME`; of one that is missing the price is not
+    /// known.
+    pub fn with_prices(program: &Program, files: &Files, prices: &[(String, Price)]) -> Self {
+        Self { money: Some(money::money(program, files, prices)), ..Self::of(program, files) }
     }
     /// For people.
     pub fn text(&self) -> String {

@@ -49,6 +49,10 @@ pub(super) fn text(plan: &Plan) -> String {
     } else if all.iter().any(|(_, b)| b.number().is_none()) {
         out.push_str("  unbounded: depends on list length at run time\n");
     }
+    if let Some(money) = &plan.money {
+        out.push_str("\ncost\n");
+        money.text().lines().for_each(|text| line(&mut out, text));
+    }
     if plan.cut {
         out.push_str("\nonly the first steps are shown\n");
     }

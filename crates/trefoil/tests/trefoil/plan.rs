@@ -1,6 +1,8 @@
 //! Worst cases of plans, through everything that repeats.
 
+use expect_test::expect;
 use trefoil::plan::Plan;
+use trefoil_prices::{Price, Rates};
 
 use crate::Folder;
 
@@ -204,4 +206,63 @@ fn a_budget_that_ends_the_run_bounds_a_fan_out() {
     let known =
         "  one: { agent: a, writes: output.one, retry: { max_attempts: 3, on: [429] } }\nbudget: { max_calls: 2 }";
     assert_eq!(siren(known), "3");
+}
+
+/// A dollar for a million tokens in, ten for a million out: micro-dollars are tokens.
+fn money(files: &[(&str, &str)], target: &str, priced: &[&str]) -> String {
+    let folder = Folder::with(files);
+    let loaded = folder.load(target);
+    let rates = Rates { input: 1_000_000, output: 10_000_000, ..Rates::default() };
+    let prices: Vec<_> = priced.iter().map(|name| ((*name).to_owned(), Price { rates, ..Price::default() })).collect();
+    let text = Plan::with_prices(&loaded.program, &loaded.files, &prices).text();
+    text.split("\ncost\n").nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn money_is_what_a_straight_run_costs_and_what_any_run_costs_at_most() {
+    let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: gpt-4o-mini, maxTokens: 100 }\ninstruction: \"{{userQuery}}\"\n";
+    let main = "id: main\nkind: sequential\nuntil: \"{{a}} == yes\"\nmaxIterations: 4\nsteps:\n  - ref: a\n    \
+                input: { userQuery: x }\n";
+    // In: 500 for the placeholder in each of the two messages; out: 100 at ten. At most: a window of 128,000, four times.
+    expect![[r#"
+        expected: about $0.00202 (loops once, 1,000 tokens an answer, 500 a placeholder)
+        at most: $0.516 (prompts as long as the context window)
+    "#]]
+    .assert_eq(&trimmed(&money(&[("main.yaml", main), ("a.yaml", agent)], "#main", &["openai:gpt-4o-mini"])));
+}
+
+#[test]
+fn money_of_a_list_is_per_item_and_without_a_limit_of_its_own_an_answer_fills_the_window() {
+    let text = "version: \"0.1\"\nagents:\n  a: { model: \"openai:gpt-4o-mini\", system: \"{{ item }}\" }\nnodes:\n  all: { type: factory, \
+                agent: a, for_each: \"{{ inputs.message }}\", writes: output.all }\ninput: { message: \"[1]\" }\n";
+    let told = money(&[("main.yaml", text)], "/main.yaml", &["openai:gpt-4o-mini"]);
+    assert!(
+        told.contains("per item of") && told.contains("answers without `max_tokens`: openai:gpt-4o-mini"),
+        "{told}"
+    );
+}
+
+#[test]
+fn money_of_a_model_without_a_price_or_without_a_window_is_said_to_be_unknown() {
+    let files = [("a.yaml", AGENT)];
+    expect![[r#"
+        price not known: openai:m
+    "#]]
+    .assert_eq(&trimmed(&money(&files, "#a", &[])));
+    let told = money(&files, "#a", &["openai:m"]);
+    assert!(told.contains("at most: not known, as is the context window of openai:m"), "{told}");
+}
+
+#[test]
+fn a_model_that_costs_nothing_makes_a_run_that_costs_nothing() {
+    let folder = Folder::with(&[("a.yaml", AGENT)]);
+    let loaded = folder.load("#a");
+    let free = [("openai:m".to_owned(), Price::free())];
+    let plan = Plan::with_prices(&loaded.program, &loaded.files, &free);
+    assert!(plan.text().ends_with("\ncost\n  $0\n"), "{}", plan.text());
+    assert_eq!(plan.json()["cost"]["at_most"], serde_json::json!({"micro": 0, "text": "$0"}));
+}
+
+fn trimmed(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", line.trim_start())).collect()
 }
