@@ -166,9 +166,28 @@ fn what_is_nearest_is_measured_from_the_manifest_that_names_it() {
     folder.write("helper.yaml", aegis_agent("Top."));
     folder.write("flows/inner.yaml", aegis_workflow("inner", BY_AGENT));
     folder.write("flows/helper.yaml", aegis_agent("Beside."));
-    assert_eq!(found(&folder, &["."]), [""; 0]);
-    let program = model_of(&folder, ".#main");
-    assert!(program.contains("Beside.") && !program.contains("Top."), "{program}");
+    // Whether the folder is named or one file of it.
+    for target in [".#main", "main.yaml"] {
+        assert_eq!(found(&folder, &[target.split('#').next().unwrap()]), [""; 0]);
+        let program = model_of(&folder, target);
+        assert!(program.contains("Beside.") && !program.contains("Top."), "{target}: {program}");
+    }
+}
+
+#[test]
+fn what_is_above_the_entry_looks_for_ids_from_its_own_folder() {
+    let folder = Folder::new();
+    let inner = "    DO: { kind: Subworkflow, workflow_id: inner, mode: blocking, result_key: answer, input: go }\n";
+    folder.write("trefoil.toml", "").write("flows/main.yaml", aegis_workflow("main", inner));
+    folder.write("flows/helper.yaml", aegis_agent("Beside the entry."));
+    folder
+        .write("inner.yaml", aegis_workflow("inner", BY_AGENT))
+        .write("helper.yaml", aegis_agent("Beside the caller."));
+    for (checked, target) in [(".", ".#main"), ("flows", "flows#main"), ("flows/main.yaml", "flows/main.yaml")] {
+        assert_eq!(found(&folder, &[checked]), [""; 0], "{target}");
+        let program = model_of(&folder, target);
+        assert!(program.contains("Beside the caller.") && !program.contains("the entry"), "{target}: {program}");
+    }
 }
 
 #[test]

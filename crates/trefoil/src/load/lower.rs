@@ -22,20 +22,20 @@ pub(super) struct Folder {
     /// As given; empty for the current one.
     pub root: PathBuf,
     /// Without links.
-    real: PathBuf,
+    pub(super) real: PathBuf,
     /// Whether it was itself named.
     whole: bool,
     /// What the front ends see.
     pub project: Project,
     /// Its documents by their paths and by their files.
-    by_path: HashMap<String, usize>,
+    pub(super) by_path: HashMap<String, usize>,
     by_file: HashMap<FileId, usize>,
     /// The roots of the projects whose manifests are here; the first is that of the folder itself.
-    projects: Vec<PathBuf>,
+    pub(super) projects: Vec<PathBuf>,
     /// The project of each real folder that was looked at, by its place among them.
     project_of: HashMap<PathBuf, u32>,
     /// Every manifest read, documents or not, by file.
-    manifests: HashMap<FileId, Arc<Manifest>>,
+    pub(super) manifests: HashMap<FileId, Arc<Manifest>>,
     /// The files found in the folder, in the order of their paths.
     pub listed: Vec<FileId>,
     /// Files that documents need, and that could not be opened.
@@ -47,7 +47,7 @@ pub(super) struct Folder {
     /// Which facts anybody asks for.
     facts: Detail,
     /// Whether all its manifests are here, not just the named ones and what those name.
-    complete: bool,
+    pub(super) complete: bool,
 }
 
 impl Folder {
@@ -109,7 +109,7 @@ impl Folder {
         folder.unwrap_or_else(|| self.real.clone())
     }
     /// Where the paths in a document may lead.
-    fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+    pub(super) fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
         let folder = self.folder_of(loader, document);
         loader.rooms(&folder, self.whole.then_some(&*self.real))
     }
@@ -129,7 +129,7 @@ impl Folder {
         known as u32
     }
     /// Adds a document.
-    fn push(&mut self, loader: &Loader, manifest: &Manifest, path: String, front: &'static dyn FrontEnd) {
+    pub(super) fn push(&mut self, loader: &Loader, manifest: &Manifest, path: String, front: &'static dyn FrontEnd) {
         let (Some(root), file) = (manifest.root.clone(), manifest.file) else { return };
         let project = self.project_of(loader, &path);
         self.project.documents.push(Document { file, path, root, front, project });
@@ -209,7 +209,7 @@ impl Folder {
         self.manifests.insert(manifest.file, manifest);
     }
     /// Reads what the documents from this one on need, and what that needs, until nothing is missing that is there.
-    fn close(&mut self, loader: &mut Loader, from: usize) {
+    pub(super) fn close(&mut self, loader: &mut Loader, from: usize) {
         let mut next = from;
         while let Some(document) = self.project.documents.get(next).cloned() {
             next += 1;
@@ -283,96 +283,6 @@ impl Folder {
         };
         self.refused.insert(need.location);
         self.problems.push(d);
-    }
-    /// Looks for the ids that are named and that are not known here: in the folder itself, in those above it up to the
-    /// project's, then in the rest of the project. What a nearer folder has is not looked for further away.
-    fn widen(&mut self, loader: &mut Loader) {
-        let mut sought: BTreeSet<String> = BTreeSet::new();
-        loop {
-            let missing: BTreeSet<String> = self.missing().into_iter().filter(|id| !sought.contains(id)).collect();
-            if missing.is_empty() {
-                return;
-            }
-            let project = loader.options.door.project_of(&self.real, self.whole.then_some(&*self.real));
-            let real = self.real.clone();
-            for (up, dir) in real.ancestors().take_while(|dir| dir.starts_with(&project)).enumerate() {
-                self.adopt(loader, dir, up, false, &missing);
-                if missing.is_subset(&self.ids()) {
-                    break;
-                }
-            }
-            if !missing.is_subset(&self.ids()) {
-                let up = real.strip_prefix(&project).map_or(0, |p| p.components().count());
-                self.adopt(loader, &project, up, true, &missing);
-            }
-            sought.extend(missing);
-        }
-    }
-    /// Adds the manifests of a folder so many levels up that have one of these ids, if it is not known here.
-    fn adopt(&mut self, loader: &mut Loader, dir: &Path, up: usize, deep: bool, missing: &BTreeSet<String>) {
-        let wanted: BTreeSet<String> = missing.difference(&self.ids()).cloned().collect();
-        let above: PathBuf = std::iter::repeat_n("..", up).collect();
-        let shown = self.root.join(&above);
-        let rooms = self.rooms(loader, "x");
-        let search = Search { shown: &shown, real: dir, rooms: &rooms, deep, projects: false };
-        let found = discover::manifests(loader, &search);
-        if let Some(cut) = found.cut {
-            let d = too_much(loader, &shown, cut);
-            self.unseen.push(Diagnostic { severity: Severity::Warning, ..d });
-        }
-        let first = self.project.documents.len();
-        let mut bytes = 0;
-        for (relative, full) in found.files {
-            let path = resolve_path("", &format!("{}/{relative}", above.display()));
-            // The folder itself has another name than the way up and down again.
-            let at = dir.join(&relative);
-            let path = at.strip_prefix(&self.real).map_or(path, |own| own.display().to_string());
-            if self.by_path.contains_key(&path) {
-                continue;
-            }
-            // Most files of a large project are none that is looked for; those are not parsed.
-            let Ok(text) = loader.text_in(&rooms, &at) else { continue };
-            bytes += text.len() as u64;
-            if bytes > limits::FOLDER_BYTES {
-                let d = too_much(loader, &shown, Cut::Bytes);
-                self.unseen.push(d);
-                break;
-            }
-            let stem = relative.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(stem, _)| stem);
-            if !wanted.iter().any(|id| text.contains(id.as_str()) || stem == id) {
-                continue;
-            }
-            let shown = if full.starts_with(&shown) && path.starts_with("..") { full } else { self.root.join(&path) };
-            let Ok(manifest) = loader.manifest_in(&rooms, &shown, &at) else { continue };
-            let (Shape::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
-            let ids = front.ids(&Document {
-                file: manifest.file,
-                path: path.clone(),
-                root: root.clone(),
-                front: *front,
-                project: 0,
-            });
-            if ids.iter().any(|(id, _)| wanted.contains(id)) && self.document(manifest.file).is_none() {
-                self.push(loader, &manifest, path, *front);
-                self.manifests.insert(manifest.file, manifest);
-            }
-        }
-        self.close(loader, first);
-    }
-    /// The documents of the folder's own project. Those of others are all here, if they are here at all.
-    fn own(&self) -> impl Iterator<Item = &Document> {
-        self.project.documents.iter().filter(|document| document.project == 0)
-    }
-    /// The ids of its own project that are here.
-    fn ids(&self) -> BTreeSet<String> {
-        self.own().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect()
-    }
-    /// The ids that documents name and that are not known here. What a template makes is not known.
-    fn missing(&self) -> BTreeSet<String> {
-        let have = self.ids();
-        let named = self.own().flat_map(|d| d.front.names(d));
-        let plain = |name: &&str| !name.is_empty() && !name.contains(['{', ' ', '\n']) && !have.contains(*name);
-        named.filter(plain).map(str::to_owned).collect()
     }
     /// Whether more manifests of the folder could make a difference to what was made.
     pub fn lacks(&self, made: &Made) -> bool {
@@ -659,7 +569,7 @@ fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
 }
 
 /// What is said about a folder that holds more than is looked at.
-fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
+pub(super) fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
     let file = loader.nameless(folder);
     let (message, help) = match cut {
         Cut::Files(n) => (

@@ -12,6 +12,7 @@ mod discover;
 mod doubt;
 mod lower;
 mod made;
+mod nearby;
 pub mod project;
 mod read;
 mod roots;

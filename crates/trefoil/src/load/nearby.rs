@@ -1,0 +1,192 @@
+//! Looking for the ids that documents name (decision C10): from the folder of each document that names one outwards, then in
+//! the rest of the project. What a nearer folder has is not looked for further away.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{Hash as _, Hasher as _};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use trefoil_front::Document;
+use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_template::limits;
+
+use super::discover::{self, Cut, Search};
+use super::lower::{Folder, too_much};
+use super::read::{Loader, Shape};
+use crate::door;
+
+/// What was looked for, and what was seen on the way.
+#[derive(Default)]
+struct Seen {
+    /// Folders with what is in them, and whether with all below.
+    rings: HashMap<(PathBuf, bool), Rc<Ring>>,
+    /// Ids that were looked for in a folder. Those without one were looked for everywhere.
+    sought: HashSet<(Option<PathBuf>, String)>,
+    /// Ids of documents, by their folders.
+    known: HashSet<(PathBuf, String)>,
+    /// So many documents were looked at.
+    documents: usize,
+}
+
+/// The files of a folder, without those that are surely not looked for: most files of a large project are never parsed.
+struct Ring {
+    files: Vec<PathBuf>,
+    /// A hash of each word and each file's name, with the file that has it; in order.
+    words: Vec<(u32, u32)>,
+}
+
+impl Folder {
+    /// Looks for the ids that are named, from the folder of each document that names one outwards.
+    pub(super) fn widen(&mut self, loader: &mut Loader) {
+        let mut seen = Seen::default();
+        let project = self.projects.first().cloned().unwrap_or_else(|| self.real.clone());
+        loop {
+            let named = self.named(&mut seen);
+            if named.is_empty() {
+                return;
+            }
+            let mut rest = BTreeSet::new();
+            for (folder, mut ids) in named {
+                for dir in folder.ancestors().take_while(|dir| dir.starts_with(&project)) {
+                    let new = |id: &&String| !seen.sought.contains(&(Some(dir.to_owned()), (*id).clone()));
+                    let wanted: BTreeSet<String> = ids.iter().filter(new).cloned().collect();
+                    self.adopt(loader, &mut seen, dir, false, &wanted);
+                    seen.sought.extend(wanted.into_iter().map(|id| (Some(dir.to_owned()), id)));
+                    ids.retain(|id| !seen.known.contains(&(dir.to_owned(), id.clone())));
+                }
+                rest.extend(ids.into_iter().filter(|id| seen.sought.insert((None, id.clone()))));
+            }
+            self.adopt(loader, &mut seen, &project, true, &rest);
+        }
+    }
+    /// The ids that documents name which were not looked at yet, by folder. What a template makes is not known.
+    fn named(&self, seen: &mut Seen) -> BTreeMap<PathBuf, BTreeSet<String>> {
+        let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
+        let first = std::mem::replace(&mut seen.documents, self.project.documents.len());
+        for document in self.project.documents.iter().skip(first).filter(|document| document.project == 0) {
+            let folder = self.dir_of(document);
+            let own: BTreeSet<String> = document.front.ids(document).into_iter().map(|(id, _)| id).collect();
+            let plain = |name: &&str| !name.is_empty() && !name.contains(['{', ' ', '\n']) && !own.contains(*name);
+            let names: Vec<String> =
+                document.front.names(document).into_iter().filter(plain).map(str::to_owned).collect();
+            if !names.is_empty() {
+                named.entry(folder.clone()).or_default().extend(names);
+            }
+            seen.known.extend(own.into_iter().map(|id| (folder.clone(), id)));
+        }
+        named
+    }
+    /// The folder that a document is in, by the path it is named by.
+    fn dir_of(&self, document: &Document) -> PathBuf {
+        super::lower::folder_of(&door::clean(&self.real.join(&document.path)))
+    }
+    /// Adds the manifests of a folder that have one of these ids.
+    fn adopt(&mut self, loader: &mut Loader, seen: &mut Seen, dir: &Path, deep: bool, wanted: &BTreeSet<String>) {
+        // All that is below the folder itself is here if it was read.
+        if wanted.is_empty() || self.complete && dir.starts_with(&self.real) {
+            return;
+        }
+        let rooms = self.rooms(loader, "x");
+        let ring = match seen.rings.get(&(dir.to_owned(), deep)) {
+            Some(known) => known.clone(),
+            None => {
+                let ring = Rc::new(self.ring(loader, dir, deep));
+                seen.rings.insert((dir.to_owned(), deep), ring.clone());
+                ring
+            }
+        };
+        let first = self.project.documents.len();
+        for at in ring.may_have(wanted) {
+            let path = relative(&self.real, at);
+            if self.by_path.contains_key(&path) {
+                continue;
+            }
+            let Ok(manifest) = loader.manifest_in(&rooms, &self.root.join(&path), at) else { continue };
+            let (Shape::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
+            let document =
+                Document { file: manifest.file, path: path.clone(), root: root.clone(), front: *front, project: 0 };
+            let ids = front.ids(&document);
+            if ids.iter().any(|(id, _)| wanted.contains(id)) && self.document(manifest.file).is_none() {
+                let folder = self.dir_of(&document);
+                seen.known.extend(ids.into_iter().map(|(id, _)| (folder.clone(), id)));
+                self.push(loader, &manifest, path, *front);
+                self.manifests.insert(manifest.file, manifest);
+            }
+        }
+        self.close(loader, first);
+    }
+    /// Looks into a folder.
+    fn ring(&mut self, loader: &mut Loader, dir: &Path, deep: bool) -> Ring {
+        let shown = self.root.join(relative(&self.real, dir));
+        let rooms = self.rooms(loader, "x");
+        let search = Search { shown: &shown, real: dir, rooms: &rooms, deep, projects: false };
+        let found = discover::manifests(loader, &search);
+        let mut cut = found.cut;
+        let (mut ring, mut bytes) = (Ring { files: Vec::new(), words: Vec::new() }, 0);
+        for (name, _) in found.files {
+            let at = dir.join(name);
+            let Ok(text) = loader.text_in(&rooms, &at) else { continue };
+            bytes += text.len() as u64;
+            if bytes > limits::FOLDER_BYTES {
+                cut = Some(Cut::Bytes);
+                break;
+            }
+            ring.add(at, &text);
+        }
+        ring.words.sort_unstable();
+        if let Some(cut) = cut {
+            let d = too_much(loader, &shown, cut);
+            self.unseen.push(Diagnostic { severity: Severity::Warning, ..d });
+        }
+        ring
+    }
+}
+
+impl Ring {
+    fn add(&mut self, at: PathBuf, text: &str) {
+        let file = self.files.len() as u32;
+        // An id may be the name of the file.
+        let stem = at.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let mut all: Vec<u32> = words(text).chain([stem]).map(hash).collect();
+        all.sort_unstable();
+        all.dedup();
+        self.words.extend(all.into_iter().map(|word| (word, file)));
+        self.files.push(at);
+    }
+    /// The files that may have one of these ids, in their order.
+    fn may_have(&self, ids: &BTreeSet<String>) -> impl Iterator<Item = &Path> {
+        let mut found = BTreeSet::new();
+        for id in ids {
+            let Some(longest) = words(id).max_by_key(|word| word.len()) else {
+                found.extend(0..self.files.len() as u32);
+                continue;
+            };
+            for word in [hash(longest), hash(id)] {
+                let from = self.words.partition_point(|(other, _)| *other < word);
+                let same = self.words.iter().skip(from).take_while(|(other, _)| *other == word);
+                found.extend(same.map(|(_, file)| *file));
+            }
+        }
+        found.into_iter().filter_map(|file| self.files.get(file as usize)).map(PathBuf::as_path)
+    }
+}
+
+/// The words of a text. An id is written as a scalar, so that nothing that could belong to a word of it is beside it.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(|word| !word.is_empty())
+}
+
+fn hash(word: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    hasher.finish() as u32
+}
+
+/// The way from one folder to another place, `/`-separated.
+fn relative(from: &Path, to: &Path) -> String {
+    let name = |part: Component<'_>| part.as_os_str().to_string_lossy().into_owned();
+    let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(shared).map(|_| "..".to_owned());
+    up.chain(to.components().skip(shared).map(name)).collect::<Vec<_>>().join("/")
+}
