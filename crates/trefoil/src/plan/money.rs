@@ -1,7 +1,5 @@
 //! What a run costs before it is one: what is expected if it goes straight through, and what it can be at most.
 
-use std::fmt::Write as _;
-
 use trefoil_check::semantic::cost::Costs;
 use trefoil_ir::{AnswerFormat, Expr, FlowId, ModelCall, Program, StepKind, walk};
 use trefoil_prices::{Dollars, Price, estimate, window};
@@ -154,32 +152,29 @@ impl Prompt {
 
 impl Money {
     /// Lines for people.
-    pub(super) fn text(&self) -> String {
-        let mut out = String::new();
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         if self.expected.is_zero() && self.unpriced.is_empty() {
-            out.push_str("  $0\n");
+            lines.push("$0".to_owned());
         }
         let more = if self.unpriced.is_empty() { "" } else { " + ?" };
         if !self.expected.is_zero() {
             let expected = dollars(&self.expected);
-            let _ = writeln!(
-                out,
-                "  expected: about {expected}{more} (loops once, 1,000 tokens an answer, 500 a placeholder)"
-            );
-            let _ = match &self.at_most {
-                Some(bound) => {
-                    writeln!(out, "  at most: {}{more} (prompts as long as the context window)", dollars(bound))
-                }
-                None => writeln!(out, "  at most: not known, as is the context window of {}", self.endless.join(", ")),
-            };
+            lines.push(format!(
+                "expected: about {expected}{more} (loops once, 1,000 tokens an answer, 500 a placeholder)"
+            ));
+            lines.push(match &self.at_most {
+                Some(bound) => format!("at most: {}{more} (prompts as long as the context window)", dollars(bound)),
+                None => format!("at most: not known, as is the context window of {}", self.endless.join(", ")),
+            });
             if !self.unlimited.is_empty() {
-                let _ = writeln!(out, "  answers without `max_tokens`: {}", self.unlimited.join(", "));
+                lines.push(format!("answers without `max_tokens`: {}", self.unlimited.join(", ")));
             }
         }
         if !self.unpriced.is_empty() {
-            let _ = writeln!(out, "  price not known: {}", self.unpriced.join(", "));
+            lines.push(format!("price not known: {}", self.unpriced.join(", ")));
         }
-        out
+        lines
     }
     /// `{expected, at_most, unpriced, unlimited}`; the first two as numbers of calls are, in micro-dollars.
     pub(super) fn json(&self) -> serde_json::Value {

@@ -51,7 +51,7 @@ pub(super) fn text(plan: &Plan) -> String {
     }
     if let Some(money) = &plan.money {
         out.push_str("\ncost\n");
-        money.text().lines().for_each(|text| line(&mut out, text));
+        money.lines().iter().for_each(|told| line(&mut out, &format!("  {told}")));
     }
     if plan.cut {
         out.push_str("\nonly the first steps are shown\n");
