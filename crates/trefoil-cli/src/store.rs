@@ -5,25 +5,24 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use trefoil::store::{Durability, Filter, Options, SqliteStore, Store as _, StoreError, default_path};
 
+use crate::run::next::pasted;
 use crate::{exit, output};
 
 /// `--store`
 #[derive(Args)]
 #[group(id = "store_args")]
 pub struct StoreArgs {
-    /// Where runs are kept (default: `trefoil/runs.db` in the user's data folder)
-    #[arg(
-        id = "store",
-        long = "store",
-        value_name = "PATH",
-        env = "TREFOIL_STORE",
-        hide_env_values = true,
-        global = true
-    )]
+    /// Where runs are kept (default: `$TREFOIL_STORE`, else `trefoil/runs.db` in the user's data folder)
+    #[arg(id = "store", long = "store", value_name = "PATH", global = true)]
     path: Option<PathBuf>,
+}
+
+/// `--durability`
+#[derive(Args)]
+pub struct DurabilityArg {
     /// What a run can lose: `sync`: nothing that was reported, even if the power fails; `batch`: the last steps if the power
     /// fails, nothing if only the process ends
-    #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true, global = true)]
+    #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true)]
     durability: Level,
 }
 
@@ -33,31 +32,80 @@ enum Level {
     Batch,
 }
 
-impl StoreArgs {
-    /// Where it is.
-    pub fn path(&self) -> Result<PathBuf, u8> {
-        match &self.path {
-            Some(path) => Ok(path.clone()),
-            None => default_path(|name| std::env::var_os(name)).map_err(|error| refuse(&error)),
-        }
-    }
-
-    /// Opens it, or says why not.
-    pub fn open(&self) -> Result<SqliteStore, u8> {
+impl DurabilityArg {
+    fn options(&self) -> Options {
         let durability = match self.durability {
             Level::Sync => Durability::Sync,
             Level::Batch => Durability::Batch,
         };
-        SqliteStore::open(self.path()?, Options { durability, ..Options::default() }).map_err(|error| refuse(&error))
+        Options { durability, ..Options::default() }
+    }
+}
+
+impl StoreArgs {
+    /// Where it is.
+    pub fn path(&self) -> Result<PathBuf, StoreError> {
+        match &self.path {
+            Some(path) => Ok(path.clone()),
+            None => default_path(|name| std::env::var_os(name)),
+        }
+    }
+
+    /// Opens it for a run that begins. One that cannot be used is no reason not to run.
+    pub fn create(&self, durability: &DurabilityArg) -> Result<SqliteStore, u8> {
+        let opened = self.path().and_then(|path| SqliteStore::open(path, durability.options()));
+        opened.map_err(|error| match error.help().filter(|_| error.is_of_the_store()) {
+            Some(help) => {
+                // One list of what can be done instead.
+                let help = help.replace(", or ", ", ");
+                output::refuse(&error.to_string(), Some(&format!("{help}, or keep nothing with `--ephemeral`")));
+                exit::NOT_STARTED
+            }
+            None => refuse(&error),
+        })
+    }
+
+    /// Opens it to go on with a run.
+    pub fn resume(&self, durability: &DurabilityArg) -> Result<SqliteStore, u8> {
+        self.existing(durability.options())
+    }
+
+    /// Opens it to change something in it.
+    pub fn change(&self) -> Result<SqliteStore, u8> {
+        self.existing(Options::default())
+    }
+
+    fn existing(&self, options: Options) -> Result<SqliteStore, u8> {
+        let opened = self.path().and_then(|path| SqliteStore::open(path, Options { create: false, ..options }));
+        opened.map_err(|error| refuse(&error))
+    }
+
+    /// Opens it to look at it: nothing of it has to be writable. None: there is no store yet, and somebody has been told.
+    pub fn look(&self) -> Result<Option<SqliteStore>, u8> {
+        match self.try_look() {
+            Ok(store) => Ok(Some(store)),
+            Err(StoreError::Missing { path }) => {
+                output::note(&format!("no runs yet: `{}` does not exist", path.display()));
+                Ok(None)
+            }
+            Err(error) => Err(refuse(&error)),
+        }
+    }
+
+    /// Opens it to look at one run.
+    pub fn look_into(&self) -> Result<SqliteStore, u8> {
+        self.try_look().map_err(|error| refuse(&error))
+    }
+
+    /// Opens it to look at it.
+    pub fn try_look(&self) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open_to_read(self.path()?, Options::default())
     }
 
     /// As a command to be pasted has it.
     pub fn option(&self) -> String {
-        let given = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--store"));
-        match &self.path {
-            Some(path) if given => format!(" --store {}", path.display()),
-            _ => String::new(),
-        }
+        let path = self.path.as_ref().map(|path| format!(" --store {}", pasted(&path.to_string_lossy())));
+        path.unwrap_or_default()
     }
 }
 

@@ -31,6 +31,26 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
+    /// Nothing has been kept there yet.
+    #[error("there is no store at `{}` yet", path.display())]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// It was written after its last checkpoint, and whoever only reads cannot put the two together.
+    #[error("the store `{}` cannot be read: part of it is in `{}`, which needs a writable folder", path.display(), log.display())]
+    Log {
+        /// The store.
+        path: PathBuf,
+        /// The write-ahead log.
+        log: PathBuf,
+    },
+    /// Somebody wrote it while it was read without locks.
+    #[error("the store `{}` changed while it was read", path.display())]
+    Changed {
+        /// The store.
+        path: PathBuf,
+    },
     /// A later version of Trefoil has written it.
     #[error("the store `{}` was written by a later version: its format is {found}, this version reads up to {known}", path.display())]
     Newer {
@@ -167,41 +187,52 @@ impl StoreError {
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Locked { .. } => {
-                "wait until that process is done, use another store with `--store PATH`, or keep nothing with `--ephemeral`"
-            }
-            Self::Full { .. } => {
-                "make room with `trefoil store prune`, use another disk with `--store PATH`, or keep nothing with \
-                 `--ephemeral`"
-            }
-            Self::ReadOnly { .. } => {
-                "make the file and its folder writable, use another store with `--store PATH`, or keep nothing with \
-                 `--ephemeral`"
-            }
-            Self::Newer { .. } => {
-                "update trefoil, use another store with `--store PATH`, or keep nothing with `--ephemeral`"
-            }
-            Self::Foreign { .. } => "name another file with `--store PATH`, or keep nothing with `--ephemeral`",
+            Self::Locked { .. } => "wait until that process is done, or use another store with `--store PATH`",
+            Self::Full { .. } => "make room with `trefoil store prune`, or use another disk with `--store PATH`",
+            Self::ReadOnly { .. } => "make the file and its folder writable, or use another store with `--store PATH`",
+            Self::Missing { .. } => "name another one with `--store PATH`; `trefoil run` creates it",
+            Self::Log { .. } => "copy both files to a folder that you can write, and name the copy with `--store PATH`",
+            Self::Changed { .. } => "try again, or make the folder of the store writable",
+            Self::Newer { .. } => "update trefoil, or use another store with `--store PATH`",
+            Self::Foreign { .. } => "name another file with `--store PATH`",
             Self::Corrupt { .. } => {
-                "look at it with `trefoil store check`, restore a backup, use another store with `--store PATH`, or keep \
-                 nothing with `--ephemeral`"
+                "see what is damaged with `trefoil store check`, or use another store with `--store PATH`"
             }
             Self::Open { .. } | Self::Io { .. } => {
-                "check the path and the disk, use another store with `--store PATH`, or keep nothing with `--ephemeral`"
+                "check the path and the disk, or use another store with `--store PATH`"
             }
-            Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`, or keep nothing with `--ephemeral`",
+            Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`",
             Self::NoRun { .. } => "list the runs with `trefoil runs list`",
             Self::Ambiguous { .. } => "write more of the id",
             Self::Held { .. } => "wait until it ends, or cancel it with `trefoil runs cancel`",
             Self::NotHeld { .. } => "another process continues it: look at it with `trefoil runs show`",
             Self::Exists { .. } => "name a file that does not exist",
+            Self::Entry { .. } => "see what is damaged with `trefoil store check`",
             Self::RunExists { .. }
             | Self::Ended { .. }
             | Self::Sequence { .. }
-            | Self::Entry { .. }
             | Self::Unwritable { .. }
             | Self::Cursor { .. }
             | Self::Closed => return None,
         })
+    }
+
+    /// Whether it is the store that cannot be used, whatever the run: without a store, a run could start.
+    pub fn is_of_the_store(&self) -> bool {
+        matches!(
+            self,
+            Self::Locked { .. }
+                | Self::Full { .. }
+                | Self::ReadOnly { .. }
+                | Self::Missing { .. }
+                | Self::Log { .. }
+                | Self::Changed { .. }
+                | Self::Newer { .. }
+                | Self::Foreign { .. }
+                | Self::Corrupt { .. }
+                | Self::Open { .. }
+                | Self::Io { .. }
+                | Self::NoHome
+        )
     }
 }

@@ -10,7 +10,7 @@ use trefoil::store::{Filter, Status, Store as _};
 
 use super::run::{did_not_start, followed, label};
 use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
-use crate::store::{StoreArgs, block_on, full_id, now, wait};
+use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
 /// Continue a run that was interrupted or waits for an answer; nothing that was completed is done again
@@ -32,6 +32,8 @@ pub struct Resume {
     show: ShowArgs,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    durability: DurabilityArg,
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
@@ -51,7 +53,10 @@ pub fn run(args: &Resume) -> u8 {
 }
 
 fn all(args: &Resume) -> Result<Vec<String>, u8> {
-    let store = Arc::new(args.store.open()?);
+    if args.store.look()?.is_none() {
+        return Ok(Vec::new());
+    }
+    let store = Arc::new(args.store.resume(&args.durability)?);
     let ids = wait(async {
         let mut ids = store.claimable(now(), 1_000).await?;
         // A process that was killed has left its lease behind. Whether it is gone shows when somebody takes the run over.
@@ -73,7 +78,7 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
 }
 
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
-    let store = args.store.open()?;
+    let store = args.store.resume(&args.durability)?;
     let run = wait(full_id(&store, run))?;
     let stored = block_on(Stored::read(&store, &run))?.map_err(|error| did_not_start(&error))?;
     let settings = followed(settings::find(&stored.flow.loaded().how.target.path, args.no_config))?;

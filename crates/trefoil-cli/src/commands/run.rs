@@ -12,7 +12,7 @@ use trefoil_template::limits;
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
 use crate::run::{End, HostArgs, Session, ShowArgs, ask, input};
-use crate::store::{self, StoreArgs};
+use crate::store::{self, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
 
 /// Run a workflow or an agent
@@ -46,6 +46,8 @@ pub struct Run {
     show: ShowArgs,
     #[command(flatten)]
     store: StoreArgs,
+    #[command(flatten)]
+    durability: DurabilityArg,
     /// Keep nothing of the run: it cannot be resumed
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
@@ -115,7 +117,7 @@ fn start(args: &Run) -> Result<u8, u8> {
         engine = engine.max_cost_micro(micro);
     }
     if !args.ephemeral {
-        engine = engine.store(args.store.open()?);
+        engine = engine.store(args.store.create(&args.durability)?);
     }
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;

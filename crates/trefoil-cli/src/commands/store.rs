@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use trefoil::store::{Retention, Store as _};
+use trefoil::store::{Health, Retention, Store as _, StoreError};
 
-use crate::store::{StoreArgs, now, wait};
+use crate::store::{StoreArgs, block_on, now, refuse, wait};
 use crate::{exit, output};
 
 /// Show where runs are kept, check, copy or shrink it
@@ -76,27 +76,43 @@ pub fn run(args: &Store) -> u8 {
 }
 
 fn show(args: &Store) -> Result<u8, u8> {
-    let store = args.store.open()?;
+    let store = match args.store.try_look() {
+        Ok(store) => store,
+        Err(StoreError::Missing { path }) => return Ok(output::answer(&format!("{}\nno runs yet", path.display()))),
+        Err(error) => return Err(refuse(&error)),
+    };
     let size = wait(store.size())?;
     let (path, runs) = (store.path().display(), count(size.runs, "run"));
     Ok(output::answer(&format!("{path}\n{runs}, {} on disk, {} in use", shown(size.disk), shown(size.used))))
 }
 
 fn check(args: &Store) -> Result<u8, u8> {
-    let health = wait(args.store.open()?.check())?;
+    let checked = match args.store.try_look() {
+        Ok(store) => block_on(store.check())?,
+        Err(StoreError::Missing { .. }) => return args.store.look().map(|_| exit::OK),
+        Err(error) => Err(error),
+    };
+    let health = match checked {
+        // So damaged that it cannot even be opened.
+        Err(StoreError::Corrupt { why, .. }) => Health { problems: vec![why], ..Health::default() },
+        checked => checked.map_err(|error| refuse(&error))?,
+    };
     let (runs, entries) = (count(health.runs, "run"), count(health.entries, "entry"));
     if health.problems.is_empty() {
         output::note(&format!("no problems in {runs} with {entries}"));
         return Ok(exit::OK);
     }
     let code = output::answer(&health.problems.join("\n"));
-    let help = "restore a backup, or use another store with `--store PATH`";
-    output::refuse(&format!("the store has {}", count(health.problems.len() as u64, "problem")), Some(help));
+    let problems = count(health.problems.len() as u64, "problem");
+    let message = format!("the store has {problems}; {entries} of {runs} can be read");
+    let help = "keep a copy of the file, and restore a backup; or save what can be read with `trefoil runs export RUN`, and \
+                start another store with `--store PATH`";
+    output::refuse(&message, Some(help));
     Ok(code.max(exit::FAILED))
 }
 
 fn backup(args: &Store, to: &std::path::Path) -> Result<u8, u8> {
-    wait(args.store.open()?.backup(to))?;
+    wait(args.store.look_into()?.backup(to))?;
     output::note(&format!("copied to {}", to.display()));
     Ok(exit::OK)
 }
@@ -108,7 +124,10 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
         failed_before: before(prune.keep_failed),
         max_bytes: prune.max_size,
     };
-    let store = args.store.open()?;
+    if args.store.look()?.is_none() {
+        return Ok(exit::OK);
+    }
+    let store = args.store.change()?;
     let pruned = wait(store.prune(&retention))?;
     output::note(&format!("deleted {}, freed {}", count(pruned.runs, "run"), shown(pruned.bytes)));
     Ok(exit::OK)

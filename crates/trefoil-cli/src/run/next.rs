@@ -82,7 +82,7 @@ fn again() -> String {
 }
 
 /// A word as a shell takes it.
-fn pasted(word: &str) -> String {
+pub fn pasted(word: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || "-_./=:,@%+#".contains(c);
     if !word.is_empty() && word.chars().all(bare) && !word.starts_with('#') {
         return word.to_owned();

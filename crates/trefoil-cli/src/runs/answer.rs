@@ -26,7 +26,7 @@ pub struct Answer {
 }
 
 pub fn run(args: &Answer) -> Result<u8, u8> {
-    let store = Arc::new(args.store.open()?);
+    let store = Arc::new(args.store.change()?);
     let run = wait(full_id(&store, &args.run))?;
     let all = past::waiting(&store, &run)?;
     let one = find(&all, &args.step)?;

@@ -20,7 +20,7 @@ pub struct Cancel {
 }
 
 pub fn run(args: &Cancel) -> Result<u8, u8> {
-    let store = Arc::new(args.store.open()?);
+    let store = Arc::new(args.store.change()?);
     let run = wait(full_id(&store, &args.run))?;
     let record = wait(store.record(&run))?;
     if record.status.is_end() {

@@ -17,7 +17,7 @@ pub struct Delete {
 }
 
 pub fn run(args: &Delete) -> Result<u8, u8> {
-    let store = args.store.open()?;
+    let store = args.store.change()?;
     for run in &args.runs {
         let run = wait(async {
             let run = full_id(&store, run).await?;

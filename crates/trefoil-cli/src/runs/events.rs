@@ -22,7 +22,7 @@ pub struct Events {
 }
 
 pub fn run(args: &Events) -> Result<u8, u8> {
-    let store = Arc::new(args.store.open()?);
+    let store = Arc::new(args.store.look_into()?);
     let run = wait(full_id(&store, &args.run))?;
     let stored = past::read(&store, &run)?;
     let lines = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(args.after));

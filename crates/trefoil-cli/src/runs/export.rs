@@ -4,6 +4,7 @@ use clap::Args;
 use trefoil::store::Store as _;
 
 use super::print;
+use crate::exit;
 use crate::store::{StoreArgs, full_id, wait};
 
 /// Print a run's journal as JSON Lines, one entry a line
@@ -16,16 +17,15 @@ pub struct Export {
 }
 
 pub fn run(args: &Export) -> Result<u8, u8> {
-    let store = args.store.open()?;
-    let lines = wait(async {
-        let run = full_id(&store, &args.run).await?;
-        let (mut lines, mut next) = (Vec::new(), 0);
-        loop {
-            let page = store.entries(&run, next).await?;
-            let Some(last) = page.last() else { return Ok(lines) };
-            next = last.seq.saturating_add(1);
-            lines.extend(page.iter().filter_map(|entry| serde_json::to_string(entry).ok()));
-        }
-    })?;
-    Ok(print(&lines.join("\n")))
+    let store = args.store.look_into()?;
+    let run = wait(full_id(&store, &args.run))?;
+    let (mut code, mut next) = (exit::OK, 0);
+    loop {
+        // Of a damaged journal, what can be read is printed before the error.
+        let page = wait(store.entries(&run, next)).map_err(|code| if next > 0 { exit::FAILED } else { code })?;
+        let Some(last) = page.last() else { return Ok(code) };
+        next = last.seq.saturating_add(1);
+        let lines: Vec<String> = page.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();
+        code = code.max(print(&lines.join("\n")));
+    }
 }

@@ -4,13 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde_json::json;
-use trefoil::store::{Cursor, Filter, Record, Status, Store as _};
+use trefoil::store::{Cursor, Filter, Page, Record, Status, Store as _};
 
 use super::print;
 use super::record::{self, calls};
-use crate::output;
 use crate::run::money;
 use crate::store::{StoreArgs, refuse, wait};
+use crate::{exit, output};
 
 /// List runs, newest first
 #[derive(Args)]
@@ -21,7 +21,8 @@ pub struct List {
     /// Only runs of this flow
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
-    /// Only runs that began since then: `30m`, `2h`, `7days`, or a time as `2026-03-01T09:05:00Z`
+    /// Only runs that began since then: a duration (`30m`, `2h`, `2d`), a date (`2026-11-01`), or a time in RFC 3339
+    /// (`2026-11-01T09:05:00Z`); dates are in UTC
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<u64>,
     /// Only runs with this text in their id, flow, error or labels
@@ -40,40 +41,73 @@ pub struct List {
     store: StoreArgs,
 }
 
+const SINCE: &str = "write `2d`, `2h`, `2026-11-01` or `2026-11-01T09:05:00Z`";
+
 fn since(text: &str) -> Result<u64, String> {
+    // A date is its first moment.
+    let date = format!("{text}T00:00:00Z");
     let at = match humantime::parse_duration(text) {
         Ok(ago) => SystemTime::now().checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH),
-        Err(_) => humantime::parse_rfc3339_weak(text).map_err(|_| "write `2h`, `7days` or `2026-03-01T09:05:00Z`")?,
+        Err(_) => [text, &date].iter().find_map(|time| moment(time)).ok_or(SINCE)?,
     };
     let since: Duration = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// A time of RFC 3339; without an offset, in UTC.
+fn moment(text: &str) -> Option<SystemTime> {
+    let (time, offset) = match text.len().checked_sub("+01:00".len()).and_then(|at| text.split_at_checked(at)) {
+        Some((time, offset)) if offset.starts_with(['+', '-']) && time.len() > "2026-11-01".len() => (time, offset),
+        _ => return humantime::parse_rfc3339_weak(text).ok(),
+    };
+    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+    let (hours, minutes): (u64, u64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let away = Duration::from_secs(3_600 * hours + 60 * minutes);
+    let time = humantime::parse_rfc3339_weak(time).ok()?;
+    if offset.starts_with('+') { time.checked_sub(away) } else { time.checked_add(away) }
+}
+
+impl List {
+    fn filter(&self) -> Filter {
+        Filter {
+            status: self.status.clone(),
+            flow: self.flow.clone(),
+            since: self.since,
+            text: self.text.clone(),
+            ..Filter::default()
+        }
+    }
+}
+
 pub fn run(args: &List) -> Result<u8, u8> {
     let after = args.after.as_deref().map(Cursor::parse).transpose().map_err(|error| refuse(&error))?;
-    let store = args.store.open()?;
-    let filter = Filter {
-        status: args.status.clone(),
-        flow: args.flow.clone(),
-        since: args.since,
-        text: args.text.clone(),
-        ..Filter::default()
+    let filter = args.filter();
+    let store = args.store.look()?;
+    let page = match &store {
+        Some(store) => wait(store.list(&filter, after, usize::from(args.limit)))?,
+        None => Page::default(),
     };
-    let page = wait(store.list(&filter, after, usize::from(args.limit)))?;
     let next = page.next.map(|cursor| cursor.to_string());
     if args.output.is_json() {
         let runs: Vec<_> = page.runs.iter().map(record::json).collect();
         return Ok(print(&json!({ "runs": runs, "next": next }).to_string()));
     }
-    if page.runs.is_empty() {
-        output::note("no runs");
-        return Ok(crate::exit::OK);
+    match store {
+        Some(store) if page.runs.is_empty() => {
+            let all = filter == Filter::default() && after.is_none();
+            let what = if all { "no runs yet" } else { "no runs match" };
+            output::note(&format!("{what} in `{}`", store.path().display()));
+            Ok(exit::OK)
+        }
+        Some(_) => {
+            let code = print(&table(&page.runs));
+            if let Some(next) = next {
+                output::note(&format!("there are more: add `--after {next}`"));
+            }
+            Ok(code)
+        }
+        None => Ok(exit::OK),
     }
-    let code = print(&table(&page.runs));
-    if let Some(next) = next {
-        output::note(&format!("there are more: add `--after {next}`"));
-    }
-    Ok(code)
 }
 
 fn table(runs: &[Record]) -> String {
@@ -106,4 +140,29 @@ fn table(runs: &[Record]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_date_a_moment_or_how_long_ago() {
+        let day = since("2026-11-01").unwrap();
+        assert_eq!(day, 1_793_491_200_000);
+        for (text, after) in [
+            ("2026-11-01T09:05:00Z", 9 * 3_600 + 300),
+            ("2026-11-01 09:05:00", 9 * 3_600 + 300),
+            ("2026-11-01T09:05:00.5Z", 9 * 3_600 + 300),
+            ("2026-11-01T09:05:00+01:30", 7 * 3_600 + 35 * 60),
+            ("2026-11-01T09:05:00-01:00", 10 * 3_600 + 300),
+        ] {
+            assert_eq!((since(text).unwrap() - day) / 1_000, after, "{text}");
+        }
+        let ago = crate::store::now() - since("2d").unwrap();
+        assert!((172_800_000..172_860_000).contains(&ago), "{ago}");
+        for wrong in ["", "soon", "2026-13-01", "2026-11", "2026-11-01T09:05:00+xx:30", "é+01:00", "9"] {
+            assert_eq!(since(wrong), Err(SINCE.to_owned()), "{wrong}");
+        }
+    }
 }

@@ -39,7 +39,7 @@ impl Output {
 }
 
 pub fn run(args: &Show) -> Result<u8, u8> {
-    let store = Arc::new(args.store.open()?);
+    let store = Arc::new(args.store.look_into()?);
     let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
     let waiting = if open { past::waiting(&store, &record.run)? } else { Vec::new() };

@@ -37,16 +37,145 @@ fn a_store_is_shown_checked_copied_and_shrunk() {
 }
 
 #[test]
-fn a_damaged_store_is_told() {
+fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
     let folder = Folder::new();
+    folder.write("hello.yaml", HELLO);
+    for _ in 0..2 {
+        trefoil(&folder, &["run", "hello.yaml", "--model", "embedded", "--quiet"]).exits(0);
+    }
+    let path = folder.path().join("runs.db");
+    let whole = std::fs::read(&path).unwrap();
+    let mut bytes = whole.clone();
+    // Pages of journals. What was written there before may be in them, too.
+    let mark = b"\"finished\":{";
+    let ends: Vec<usize> = (0..whole.len() - mark.len()).filter(|at| whole[*at..].starts_with(mark)).collect();
+    for page in ends.iter().map(|at| at - at % 8_192) {
+        bytes[page..page + 8_192].fill(0x5a);
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let checked = trefoil(&folder, &["store", "check"]);
+    checked.exits(1).says(&["the store has ", "of 2 runs can be read", "restore a backup", "trefoil runs export RUN"]);
+    assert!(!checked.out.is_empty() && !checked.err.contains("store check"), "{checked:?}");
+    // Not even known as a database any more.
+    let mut bytes = whole.clone();
+    bytes[..16].fill(0x5a);
+    std::fs::write(&path, bytes).unwrap();
+    let checked = trefoil(&folder, &["store", "check"]);
+    checked.exits(1).says(&["the store has 1 problem", "restore a backup"]);
+    assert!(!checked.err.contains("store check"), "{checked:?}");
+    trefoil(&folder, &["runs", "list"]).silent(2).says(&["is damaged", "trefoil store check"]);
+    // A journal is printed up to what is damaged.
+    std::fs::write(&path, &whole).unwrap();
+    let listed = trefoil(&folder, &["runs", "list", "--output", "json"]).json();
+    let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
+    let entries = trefoil(&folder, &["runs", "export", &run]).lines().len();
+    let mut bytes = whole;
+    ends.iter().for_each(|at| bytes[*at..*at + mark.len()].fill(b' '));
+    std::fs::write(&path, bytes).unwrap();
+    let exported = trefoil(&folder, &["runs", "export", &run]);
+    exported.exits(1).says(&[&format!("entry {} of `{run}` cannot be read", entries - 1)]);
+    assert_eq!(exported.lines().len(), entries - 1);
+    folder.write("runs.db", "not a store, but a text\n".repeat(50));
+    trefoil(&folder, &["store", "check"]).exits(2).says(&["is not a store of Trefoil", "--store PATH"]);
+}
+
+#[test]
+fn looking_at_a_store_that_does_not_exist_says_where_it_looked_and_creates_nothing() {
+    let folder = Folder::new();
+    let path = folder.path().join("runs.db");
+    let nothing = format!("no runs yet: `{}` does not exist", path.display());
+    trefoil(&folder, &["runs", "list"]).silent(0).says(&[&nothing]);
+    trefoil(&folder, &["store", "check"]).silent(0).says(&[&nothing]);
+    trefoil(&folder, &["store", "prune"]).silent(0).says(&[&nothing]);
+    assert!(trefoil(&folder, &["store"]).exits(0).out.contains("runs.db\nno runs yet\n"));
+    assert_eq!(trefoil(&folder, &["runs", "list", "--output", "json"]).json()["runs"], serde_json::json!([]));
+    for args in [
+        &["runs", "show", "r"][..],
+        &["runs", "events", "r"],
+        &["runs", "export", "r"],
+        &["runs", "answer", "r", "s", "yes"],
+        &["runs", "cancel", "r"],
+        &["runs", "delete", "r"],
+        &["resume", "r"],
+        &["store", "backup", "copy.db"],
+    ] {
+        let ran = trefoil(&folder, args);
+        ran.silent(2).says(&["there is no store at `", "runs.db` yet"]);
+        assert!(!ran.err.contains("--ephemeral"), "{args:?}: {ran:?}");
+    }
+    trefoil(&folder, &["resume", "--all"]).silent(0).says(&["no runs yet"]);
+    assert!(!path.exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_store_that_may_only_be_read_can_be_looked_at() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let folder = Folder::new();
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
     folder.write("hello.yaml", HELLO);
     trefoil(&folder, &["run", "hello.yaml", "--model", "embedded", "--quiet"]).exits(0);
     let path = folder.path().join("runs.db");
-    let mut bytes = std::fs::read(&path).unwrap();
-    let last = bytes.len() - 8_192;
-    bytes[last..].fill(0x5a);
-    std::fs::write(&path, bytes).unwrap();
-    trefoil(&folder, &["store", "check"]).exits(1).says(&["the store has ", "restore a backup"]);
-    folder.write("runs.db", "not a store, but a text\n".repeat(50));
-    trefoil(&folder, &["store", "check"]).exits(2).says(&["is not a store of Trefoil", "--store PATH"]);
+    let run = trefoil(&folder, &["runs", "list", "--output", "json"]).json()["runs"][0]["run"].clone();
+    let run = run.as_str().unwrap();
+    // For root, every file can be written: somebody else looks at it.
+    let program = folder.path().join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_trefoil"), &program).unwrap();
+    [(&program, 0o755), (&path, 0o444), (&folder.path().to_owned(), 0o555)]
+        .iter()
+        .for_each(|(path, mode)| set(path, *mode));
+    let denied = std::fs::File::options().append(true).open(&path).is_err();
+    let ran = |args: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command.args(args).current_dir(folder.path());
+        crate::world::bare(&mut command);
+        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", &path);
+        if !denied {
+            command.uid(65_534);
+        }
+        finish(command)
+    };
+    for args in
+        [&["runs", "list"][..], &["runs", "show", run], &["runs", "events", run], &["runs", "export", run], &["store"]]
+    {
+        assert!(ran(args).exits(0).out.lines().count() > 0, "{args:?}");
+    }
+    ran(&["store", "check"]).exits(0).says(&["no problems in 1 run"]);
+    let started = ran(&["run", "hello.yaml", "--model", "embedded"]);
+    started.silent(2).says(&["is read-only", "writable", "--store PATH`, or keep nothing with `--ephemeral`"]);
+    let deleted = ran(&["runs", "delete", run]);
+    deleted.silent(2).says(&["is read-only"]);
+    assert!(!deleted.err.contains("--ephemeral"), "{deleted:?}");
+    set(folder.path(), 0o755);
+}
+
+#[test]
+fn a_variable_without_a_value_is_as_if_it_were_not_set() {
+    let folder = Folder::new();
+    folder.write("hello.yaml", HELLO);
+    let mut command = folder.command(&["run", "hello.yaml", "--model", "embedded", "--quiet"]);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", "").env("XDG_DATA_HOME", folder.path().join("data"));
+    command.env("HOME", folder.path());
+    finish(command).exits(0);
+    assert!(cfg!(not(target_os = "linux")) || folder.path().join("data/trefoil/runs.db").exists());
+}
+
+#[test]
+fn help_offers_what_a_command_has() {
+    let folder = Folder::new();
+    for (args, durability) in [
+        (&["run"][..], true),
+        (&["resume"], true),
+        (&["runs", "list"], false),
+        (&["runs", "answer"], false),
+        (&["store"], false),
+        (&["store", "check"], false),
+    ] {
+        let help = trefoil(&folder, &[args, &["--help"]].concat()).exits(0).out.clone();
+        assert!(help.contains("--store <PATH>"), "{args:?}: {help}");
+        assert_eq!(help.contains("--durability"), durability, "{args:?}: {help}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Reading everything, to say what is wrong.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use trefoil_machine::Entry;
 
 use super::blobs::unpack;
@@ -36,36 +36,80 @@ const NONE: &[(&str, &str)] = &[
 
 /// Reads everything, as it is at one moment.
 pub fn all(c: &Connection) -> Done<Health> {
-    let snapshot = c.unchecked_transaction()?;
-    let health = read(c)?;
-    snapshot.commit()?;
-    Ok(health)
+    let _snapshot = c.unchecked_transaction()?;
+    read(c)
 }
 
 fn read(c: &Connection) -> Done<Health> {
     let mut health = Health::default();
-    let mut pages = c.prepare("PRAGMA integrity_check(100)")?;
-    let found = pages.query_map([], |row| row.get::<_, String>(0))?;
-    health.problems.extend(found.collect::<Result<Vec<_>, _>>()?.into_iter().filter(|line| line != "ok"));
-    if !health.problems.is_empty() {
-        // What else is said of a damaged file means nothing.
-        return Ok(health);
+    if let Err(fault) = pages(c, &mut health) {
+        unreadable(&mut health, "the file", fault)?;
     }
+    // What the tables say of each other means nothing where they are damaged.
+    if health.problems.is_empty() {
+        tables(c, &mut health)?;
+        blobs(c, &mut health)?;
+    }
+    // Which runs can still be read is worth knowing all the more.
+    if let Err(fault) = journals(c, &mut health) {
+        unreadable(&mut health, "the list of runs", fault)?;
+    }
+    Ok(health)
+}
+
+/// The pages of the file.
+fn pages(c: &Connection, health: &mut Health) -> Done<()> {
+    let mut pages = c.prepare("PRAGMA integrity_check(100)")?;
+    let mut found = pages.query([])?;
+    while let Some(row) = found.next()? {
+        let line: String = row.get(0)?;
+        let said = line.lines().filter(|line| *line != "ok" && !line.starts_with("***"));
+        said.for_each(|line| note(health, line.to_owned()));
+    }
+    Ok(())
+}
+
+/// What the tables say of each other.
+fn tables(c: &Connection, health: &mut Health) -> Done<()> {
     for (question, what) in NONE {
         let mut select = c.prepare(question)?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let which: rusqlite::types::Value = row.get(0)?;
-            note(&mut health, format!("{what}: {}", shown(which)));
+            note(health, format!("{what}: {}", shown(which)));
         }
     }
-    blobs(c, &mut health)?;
+    Ok(())
+}
+
+fn journals(c: &Connection, health: &mut Health) -> Done<()> {
     let mut select = c.prepare("SELECT id FROM run ORDER BY no")?;
-    let runs = select.query_map([], |row| row.get::<_, String>(0))?;
-    for run in runs {
-        journal(c, &run?, &mut health)?;
+    let mut runs = select.query([])?;
+    while let Some(row) = runs.next()? {
+        let run: String = row.get(0)?;
+        if let Err(fault) = journal(c, &run, health) {
+            unreadable(health, &format!("`{run}`"), fault)?;
+        }
     }
-    Ok(health)
+    Ok(())
+}
+
+/// Notes what damage keeps from being read. Any other error is one of the check.
+fn unreadable(health: &mut Health, what: &str, fault: Fault) -> Done<()> {
+    let why = match &fault {
+        Fault::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => error.to_string(),
+        Fault::Sql(error) if error.sqlite_error_code().is_none() => error.to_string(),
+        Fault::Store(StoreError::Corrupt { why, .. }) => why.clone(),
+        Fault::Store(error @ StoreError::Entry { .. }) => {
+            note(health, error.to_string());
+            return Ok(());
+        }
+        // The record is gone from its table, and still in an index of it.
+        Fault::Store(StoreError::NoRun { .. }) => "its record cannot be found".to_owned(),
+        _ => return Err(fault),
+    };
+    note(health, format!("{what} cannot be read to the end: {why}"));
+    Ok(())
 }
 
 fn note(health: &mut Health, problem: String) {
@@ -103,14 +147,7 @@ fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
     let (mut next, mut spent, mut ended) = (0, Spent::default(), None);
     loop {
-        let entries = match page(c, run, next) {
-            Ok(entries) => entries,
-            Err(Fault::Store(error @ (StoreError::Entry { .. } | StoreError::Corrupt { .. }))) => {
-                note(health, error.to_string());
-                return Ok(());
-            }
-            Err(fault) => return Err(fault),
-        };
+        let entries = page(c, run, next)?;
         if entries.is_empty() {
             break;
         }

@@ -1,10 +1,10 @@
 //! The entries of journals.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use trefoil_machine::Entry;
 
 use super::blobs::{damaged, get};
-use super::fault::Done;
+use super::fault::{Done, Fault};
 use super::int;
 use crate::batch::{Batch, Body};
 use crate::blob::Hash;
@@ -42,7 +42,8 @@ pub fn number(c: &Connection, run: &str) -> Done<i64> {
     no.ok_or_else(|| StoreError::NoRun { run: run.to_owned() }.into())
 }
 
-/// Entries from a number on.
+/// Entries from a number on. Those before one that cannot be read are handed over first: the error comes when that one is asked
+/// for.
 pub fn page(c: &Connection, run: &str, from: u64) -> Done<Vec<Entry>> {
     let no = number(c, run)?;
     if from > u64::from(u32::MAX) {
@@ -51,24 +52,35 @@ pub fn page(c: &Connection, run: &str, from: u64) -> Done<Vec<Entry>> {
     let mut select = c.prepare_cached("SELECT id, body, value FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
     let mut rows = select.query([id(no, from), id(no, u64::MAX)])?;
     let (mut entries, mut bytes) = (Vec::new(), 0);
-    while entries.len() < PAGE
-        && bytes < BYTES
-        && let Some(row) = rows.next()?
-    {
-        let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-        let value = match row.get::<_, Option<[u8; 32]>>(2)? {
-            None => None,
-            Some(hash) => {
-                let hash = Hash(hash);
-                Some(get(c, hash)?.ok_or_else(|| damaged(c, &format!("the value `{hash}` is missing")))?)
+    while entries.len() < PAGE && bytes < BYTES {
+        let read = rows.next().map_err(Fault::from).and_then(|row| row.map(|row| entry(c, run, row)).transpose());
+        match read {
+            Ok(Some((entry, size))) => {
+                bytes += size;
+                entries.push(entry);
             }
-        };
-        bytes += body.len() + value.as_ref().map_or(0, Vec::len);
-        let entry = Body::entry(body, value.as_deref()).map_err(|error| {
-            let seq = u64::from(row.get::<_, i64>(0).unwrap_or(0) as u32);
-            StoreError::Entry { run: run.to_owned(), seq, why: error.to_string() }
-        })?;
-        entries.push(entry);
+            Ok(None) => break,
+            Err(_) if !entries.is_empty() => break,
+            Err(fault) => return Err(fault),
+        }
     }
     Ok(entries)
+}
+
+/// An entry, and how large it is.
+fn entry(c: &Connection, run: &str, row: &Row<'_>) -> Done<(Entry, usize)> {
+    let body = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+    let value = match row.get::<_, Option<[u8; 32]>>(2)? {
+        None => None,
+        Some(hash) => {
+            let hash = Hash(hash);
+            Some(get(c, hash)?.ok_or_else(|| damaged(c, &format!("the value `{hash}` is missing")))?)
+        }
+    };
+    let size = body.len() + value.as_ref().map_or(0, Vec::len);
+    let entry = Body::entry(body, value.as_deref()).map_err(|error| {
+        let seq = u64::from(row.get::<_, i64>(0).unwrap_or(0) as u32);
+        StoreError::Entry { run: run.to_owned(), seq, why: error.to_string() }
+    })?;
+    Ok((entry, size))
 }

@@ -10,6 +10,7 @@ mod entries;
 mod fault;
 mod letters;
 mod lists;
+mod look;
 mod open;
 mod place;
 mod readers;
@@ -52,7 +53,8 @@ const PAGES: u32 = 2_000;
 pub struct SqliteStore {
     // Dropped in this order: the last connection to close moves the log into the database.
     readers: Readers,
-    writer: Writer,
+    /// None: it is only read.
+    writer: Option<Writer>,
     alive: Alive,
     place: Place,
 }
@@ -64,11 +66,26 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a store; creates it, readable for this user only, if the file does not exist.
+    /// Opens a store; creates it, readable for this user only, if the file does not exist and [`Options::create`] says so.
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let place = Place { path: path.into(), options };
         let writer = Writer::open(place.clone())?;
-        Ok(Self { readers: Readers::new(place.clone()), writer, alive: Alive::new(&place), place })
+        Ok(Self { readers: Readers::new(place.clone()), writer: Some(writer), alive: Alive::new(&place), place })
+    }
+
+    /// Opens a store to look at it: nothing is created and nothing changed, and neither the file nor its folder has to be
+    /// writable. Whatever would change it fails with [`StoreError::ReadOnly`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if there is no store yet.
+    pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
+        let place = Place { path: path.into(), options };
+        Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Alive::new(&place), place })
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.place.path.clone() })
     }
 
     /// Its file.
@@ -113,6 +130,7 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
+        let writer = self.writer()?;
         if let Some(claim) = &run.claim {
             self.alive.is_here(&claim.owner);
             self.alive.took();
@@ -120,7 +138,7 @@ impl Store for SqliteStore {
         let claimed = run.claim.is_some();
         let ends = run.batch.end.is_some();
         let values = Packed::values(&run.batch);
-        let created = self.writer.write(Where::Here, move |c| runs::create(c, &run, values)).await;
+        let created = writer.write(Where::Here, move |c| runs::create(c, &run, values)).await;
         if claimed && (matches!(created, Err(StoreError::RunExists { .. })) || created.is_ok() && ends) {
             self.alive.gave();
         }
@@ -130,7 +148,7 @@ impl Store for SqliteStore {
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
         let (lease, values) = (lease.clone(), Packed::values(&batch));
         let ends = batch.end.is_some();
-        let appended = self.writer.write(Where::Here, move |c| runs::append(c, &lease, &batch, values)).await;
+        let appended = self.writer()?.write(Where::Here, move |c| runs::append(c, &lease, &batch, values)).await;
         if appended.is_ok() && ends {
             self.alive.gave();
         }
@@ -158,7 +176,7 @@ impl Store for SqliteStore {
 
     async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
         let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
-        self.writer.write(Where::There, move |c| runs::label(c, &run, &key, value.as_deref())).await
+        self.writer()?.write(Where::There, move |c| runs::label(c, &run, &key, value.as_deref())).await
     }
 
     async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>> {
@@ -166,6 +184,7 @@ impl Store for SqliteStore {
     }
 
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
+        self.writer()?;
         self.alive.is_here(&claim.owner);
         self.alive.took();
         let claimed = match self.claim_as(run, claim.clone()).await {
@@ -187,12 +206,12 @@ impl Store for SqliteStore {
     }
 
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
-        self.writer.write(Where::There, move |c| runs::renew(c, &leases, until)).await
+        self.writer()?.write(Where::There, move |c| runs::renew(c, &leases, until)).await
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
         let lease = lease.clone();
-        let released = self.writer.write(Where::There, move |c| runs::release(c, &lease)).await;
+        let released = self.writer()?.write(Where::There, move |c| runs::release(c, &lease)).await;
         if released.is_ok() {
             self.alive.gave();
         }
@@ -205,7 +224,7 @@ impl Store for SqliteStore {
 
     async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
         let run = run.to_owned();
-        self.writer.write(Where::There, move |c| letters::post(c, &run, &letter)).await
+        self.writer()?.write(Where::There, move |c| letters::post(c, &run, &letter)).await
     }
 
     async fn inbox(&self, run: &str) -> Result<Vec<Posted>> {
@@ -220,7 +239,7 @@ impl Store for SqliteStore {
 
     async fn delete(&self, run: &str, now: u64) -> Result<()> {
         let run = run.to_owned();
-        self.writer.write(Where::There, move |c| remove::one(c, &run, now)).await?;
+        self.writer()?.write(Where::There, move |c| remove::one(c, &run, now)).await?;
         self.give_back().await
     }
 
@@ -229,16 +248,16 @@ impl Store for SqliteStore {
         let mut runs = 0;
         loop {
             let retention = retention.clone();
-            let gone = self.writer.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
+            let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
             if gone == 0 {
                 break;
             }
             runs += gone;
         }
-        self.writer.write(Where::There, remove::sweep).await?;
+        self.writer()?.write(Where::There, remove::sweep).await?;
         self.give_back().await?;
         // The file is shortened when the log is moved into it. Whoever reads just now may keep that for later.
-        self.writer.alone(|c| Ok(checkpoint(c, "TRUNCATE")?)).await?;
+        self.writer()?.alone(|c| Ok(checkpoint(c, "TRUNCATE")?)).await?;
         Ok(Pruned { runs, bytes: before.saturating_sub(self.size().await?.disk) })
     }
 
@@ -261,12 +280,12 @@ impl Store for SqliteStore {
 impl SqliteStore {
     async fn claim_as(&self, run: &str, claim: Claim) -> Result<Lease> {
         let run = run.to_owned();
-        self.writer.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
+        self.writer()?.write(Where::There, move |c| runs::claim(c, &run, &claim)).await
     }
 
     /// Gives pages that hold nothing back to the disk, some at a time.
     async fn give_back(&self) -> Result<()> {
-        while self.writer.write(Where::There, |c| remove::give_back(c, PAGES)).await? {}
+        while self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await? {}
         Ok(())
     }
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Done;
-use super::place::{Durability, Place};
+use super::place::{Durability, Options, Place};
 use crate::error::{Result, StoreError};
 
 /// `TREF`: what SQLite's own tools and `file` know a store by.
-const APPLICATION: i64 = 0x5452_4546;
+pub const APPLICATION: i64 = 0x5452_4546;
 
 /// The formats, one after the other. A store of an earlier format is brought to the last one when it is opened.
 const FORMATS: &[&str] = &[include_str!("schema.sql")];
@@ -22,7 +22,7 @@ impl Place {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let began = Instant::now();
         loop {
-            match self.prepare(flags).map_err(|fault| fault.at(self)) {
+            match self.prepare(flags).map_err(|fault| self.unwritable(fault.at(self))) {
                 // SQLite does not wait for whoever changes the mode of the log at the same time.
                 Err(StoreError::Locked { .. }) if began.elapsed() < Duration::from_millis(self.options.busy_ms) => {
                     std::thread::sleep(Duration::from_millis(5));
@@ -32,12 +32,20 @@ impl Place {
         }
     }
 
+    /// A file that is there, and cannot be opened: what SQLite needs beside it is what is missing.
+    fn unwritable(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Open { path, .. } if std::fs::File::open(&path).is_ok() => StoreError::ReadOnly { path },
+            error => error,
+        }
+    }
+
     fn prepare(&self, flags: OpenFlags) -> Done<Connection> {
         let c = Connection::open_with_flags(&self.path, flags)?;
         if c.is_readonly("main")? {
             return Err(StoreError::ReadOnly { path: self.path.clone() }.into());
         }
-        c.busy_timeout(Duration::from_millis(self.options.busy_ms))?;
+        busy(&c, &self.options)?;
         let format = self.format(&c)?;
         if format == 0 {
             // Both count only before anything is written.
@@ -70,7 +78,7 @@ impl Place {
     }
 
     /// The version of the file's format; 0: it is empty. An error if it is not a store, or one of a later version.
-    fn format(&self, c: &Connection) -> Done<i64> {
+    pub fn format(&self, c: &Connection) -> Done<i64> {
         // One statement sees one moment: somebody else may be creating it.
         let (application, format, tables): (i64, i64, i64) = c.query_row(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
@@ -110,12 +118,12 @@ impl Place {
         Ok(())
     }
 
-    /// Opens a connection that reads.
+    /// Opens a connection that reads, beside the one that writes.
     pub fn reader(&self) -> Result<Connection> {
         let open = || -> Done<Connection> {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let c = Connection::open_with_flags(&self.path, flags)?;
-            c.busy_timeout(Duration::from_millis(self.options.busy_ms))?;
+            busy(&c, &self.options)?;
             c.set_prepared_statement_cache_capacity(64);
             Ok(c)
         };
@@ -135,6 +143,9 @@ impl Place {
         if self.path.is_dir() {
             return Err(StoreError::Open { path: self.path.clone(), why: "it is a folder".to_owned() });
         }
+        if !self.options.create {
+            return self.is_store();
+        }
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             make_folder(folder).map_err(failed)?;
         }
@@ -144,6 +155,11 @@ impl Place {
             Err(error) => Err(failed(error)),
         }
     }
+}
+
+/// How long a connection waits for others.
+pub fn busy(c: &Connection, options: &Options) -> rusqlite::Result<()> {
+    c.busy_timeout(Duration::from_millis(options.busy_ms))
 }
 
 /// A new file that only its user may read.

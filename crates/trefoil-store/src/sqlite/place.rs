@@ -22,11 +22,13 @@ pub struct Options {
     pub busy_ms: u64,
     /// The file never becomes larger: what would make it so fails as on a full disk.
     pub max_bytes: Option<u64>,
+    /// Create the file if it does not exist.
+    pub create: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durability: Durability::Sync, busy_ms: 5_000, max_bytes: None }
+        Self { durability: Durability::Sync, busy_ms: 5_000, max_bytes: None, create: true }
     }
 }
 

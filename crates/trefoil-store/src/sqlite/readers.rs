@@ -6,6 +6,7 @@ use rusqlite::Connection;
 use tokio::runtime::Handle;
 
 use super::fault::Done;
+use super::look::Reader;
 use super::place::Place;
 use crate::error::{Result, StoreError};
 
@@ -16,13 +17,21 @@ const KEPT: usize = 8;
 #[derive(Clone)]
 pub struct Readers {
     place: Arc<Place>,
-    idle: Arc<Mutex<Vec<Connection>>>,
+    /// Whether nothing of the store is to be changed, not even by a connection that writes.
+    only: bool,
+    idle: Arc<Mutex<Vec<Reader>>>,
 }
 
 impl Readers {
-    /// Of a file that exists.
+    /// Of a file that a connection of this process writes.
     pub fn new(place: Place) -> Self {
-        Self { place: Arc::new(place), idle: Arc::default() }
+        Self { place: Arc::new(place), only: false, idle: Arc::default() }
+    }
+
+    /// Of a file that is only read. The first connection is opened now.
+    pub fn only(place: Place) -> Result<Self> {
+        let first = place.onlooker()?;
+        Ok(Self { place: Arc::new(place), only: true, idle: Arc::new(Mutex::new(vec![first])) })
     }
 
     /// Reads, on a thread that may wait.
@@ -41,15 +50,19 @@ impl Readers {
 
     fn now<T>(&self, work: impl FnOnce(&Connection) -> Done<T>) -> Result<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let c = match idle {
-            Some(c) => c,
-            None => self.place.reader()?,
+        let reader = match idle {
+            Some(reader) => reader,
+            None if self.only => self.place.onlooker()?,
+            None => Reader::beside_writer(self.place.reader()?),
         };
-        let done = work(&c);
+        let done = work(&reader.connection);
+        if !reader.is_sound(&self.place) {
+            return Err(StoreError::Changed { path: self.place.path.clone() });
+        }
         if done.is_ok() {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < KEPT {
-                idle.push(c);
+                idle.push(reader);
             }
         }
         done.map_err(|fault| fault.at(&self.place))

@@ -54,7 +54,7 @@ fn while_another_process_writes_others_read_and_whoever_waits_too_long_is_told()
         let error = append(&store, &lease, step(1, 80)).await.unwrap_err();
         expect![[r#"
             the store `FOLDER/runs.db` is locked: another process has been writing to it for more than 50 ms
-            wait until that process is done, use another store with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+            wait until that process is done, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r")]);
         // Opening does not write.
@@ -82,7 +82,7 @@ fn a_full_store_keeps_what_it_has_and_says_what_makes_room() {
         };
         expect![[r#"
             the store `FOLDER/runs.db` is full: database or disk is full
-            make room with `trefoil store prune`, use another disk with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+            make room with `trefoil store prune`, or use another disk with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert!(kept.len() > 10, "{}", kept.len());
         assert_eq!(entries(&store, "r").await.unwrap(), kept);
@@ -128,7 +128,7 @@ fn a_store_of_a_later_version_is_left_alone() {
         let error = SqliteStore::open(&path, Options::default()).unwrap_err();
         expect![[r#"
             the store `FOLDER/runs.db` was written by a later version: its format is 99, this version reads up to 1
-            update trefoil, use another store with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+            update trefoil, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert_eq!(std::fs::read(&path).unwrap(), before);
     });
@@ -154,13 +154,13 @@ fn other_files_are_left_alone() {
     all += &said(&error, folder.path());
     expect![[r#"
         `FOLDER/notes.txt` is not a store of Trefoil: file is not a database
-        name another file with `--store PATH`, or keep nothing with `--ephemeral`
+        name another file with `--store PATH`
         `FOLDER/mail.db` is not a store of Trefoil: it is a database of something else
-        name another file with `--store PATH`, or keep nothing with `--ephemeral`
+        name another file with `--store PATH`
         the store `FOLDER` cannot be opened: it is a folder
-        check the path and the disk, use another store with `--store PATH`, or keep nothing with `--ephemeral`
+        check the path and the disk, or use another store with `--store PATH`
         the store `FOLDER/notes.txt/runs.db` cannot be opened: `FOLDER/notes.txt` is not a folder
-        check the path and the disk, use another store with `--store PATH`, or keep nothing with `--ephemeral`"#]]
+        check the path and the disk, or use another store with `--store PATH`"#]]
     .assert_eq(&all);
 }
 
@@ -203,6 +203,13 @@ fn a_damaged_file_is_told_and_no_entry_of_it_is_wrong() {
             match entries(&store, "r").await {
                 Ok(found) => assert!(wanted.starts_with(&found), "case {case}: other entries"),
                 Err(StoreError::Corrupt { .. } | StoreError::NoRun { .. }) => {}
+                Err(error) => panic!("case {case}: {error}"),
+            }
+            // Whoever only looks finds out as much.
+            drop(store);
+            match SqliteStore::open_to_read(&copy, Options::default()) {
+                Ok(store) => assert!(!store.check().await.unwrap().problems.is_empty(), "case {case}"),
+                Err(StoreError::Corrupt { .. } | StoreError::Foreign { .. }) => {}
                 Err(error) => panic!("case {case}: {error}"),
             }
         }
@@ -395,56 +402,6 @@ fn holds_a_run() {
         runtime.block_on(create(&store, "r")).unwrap();
         std::thread::sleep(std::time::Duration::from_secs(600));
     }
-}
-
-#[test]
-#[cfg(unix)]
-fn a_store_that_may_only_be_read_is_told() {
-    use std::os::unix::fs::PermissionsExt as _;
-    use std::os::unix::process::CommandExt as _;
-    let folder = tempfile::tempdir().unwrap();
-    let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    let path = folder.path().join("runs.db");
-    drop(open(&path));
-    // For root, every file can be written: somebody else looks at it.
-    let exe = folder.path().join("exe");
-    std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
-    set(&exe, 0o755);
-    set(&path, 0o444);
-    set(folder.path(), 0o555);
-    let mut child = std::process::Command::new(&exe);
-    child.args(["--exact", "faults::says_what_opening_says", "--nocapture"]).env(OPEN, &path).current_dir("/");
-    if is_root() {
-        child.uid(65_534);
-    }
-    let output = child.output().unwrap();
-    set(folder.path(), 0o755);
-    let output = String::from_utf8(output.stdout).unwrap();
-    let line = output.lines().find(|line| line.contains("runs.db")).unwrap_or(&output);
-    expect!["the store `FOLDER/runs.db` is read-only"]
-        .assert_eq(&line.replace(&folder.path().display().to_string(), "FOLDER"));
-}
-
-const OPEN: &str = "TREFOIL_TEST_OPEN";
-
-/// The child of the test before.
-#[test]
-#[allow(clippy::print_stdout, reason = "its parent reads it")]
-fn says_what_opening_says() {
-    if let Some(path) = std::env::var_os(OPEN) {
-        let opened = SqliteStore::open(path, Options::default());
-        println!(
-            "{}",
-            opened.map_or_else(|error| error.to_string(), |store| format!("opened {}", store.path().display()))
-        );
-    }
-}
-
-#[cfg(unix)]
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    // The owner of what we make is who we are.
-    std::fs::metadata(tempfile::NamedTempFile::new().unwrap().path()).unwrap().uid() == 0
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod faults;
 mod letters;
+mod reading;
 mod runs;
 mod suite;
 mod world;
