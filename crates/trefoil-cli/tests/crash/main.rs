@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use case::{Act, Case, Scene, Whole};
 use programs::{PROGRAMS, Program};
 use strace::{Point, What, some};
-use world::Folder;
+use world::{Folder, finish};
 
 /// Points for each program, unless all of them are wanted.
 const FEW: usize = 3;
@@ -51,7 +51,14 @@ fn a_run_that_is_cut_off_anywhere_ends_as_if_nothing_had_happened() {
     }
     let folder = Folder::new();
     let store = folder.path().join("runs.db");
-    folder.trefoil(&["runs", "list", "--store", store.to_str().unwrap()]).exits(0);
+    folder.write(
+        "hello.yaml",
+        "id: hello\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: P.\n",
+    );
+    let mut create = folder.command(&["run", "hello.yaml", "--model", "embedded"]);
+    create.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", &store);
+    finish(create).exits(0);
+    folder.trefoil(&["store", "prune", "--keep", "0s", "--store", store.to_str().unwrap()]).exits(0);
 
     let programs: Vec<&Program> =
         PROGRAMS.iter().filter(|p| wanted.as_deref().is_none_or(|name| name == "all" || name == p.name)).collect();
