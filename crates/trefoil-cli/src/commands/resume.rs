@@ -6,10 +6,11 @@ use clap::Args;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::{Owner, Stored};
-use trefoil::store::{Filter, Status, Store as _};
+use trefoil::store::{Filter, Record, SqliteStore, Status, Store as _};
 
 use super::run::{did_not_start, followed, label};
 use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
+use crate::runs::past;
 use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
@@ -77,9 +78,29 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     Ok(ids)
 }
 
+/// A run that has ended is not done again, nor told as if it were.
+fn ended(args: &Resume, store: SqliteStore, record: &Record) -> Result<u8, u8> {
+    let store = Arc::new(store);
+    let stored = past::read(&store, &record.run)?;
+    if !args.show.quiet {
+        output::note(&format!("run {} has ended: {}", record.run, record.status));
+    }
+    if args.show.trace.is_some() {
+        output::warning("`--trace` has no effect, because the run has ended");
+    }
+    let end = past::end(&store, &stored)?;
+    Ok(end.map_or(exit::FAILED, |end| args.show.once_more(stored.flow.loaded(), &end)))
+}
+
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
+    let store = args.store.look_into()?;
+    let record = wait(async { store.record(&full_id(&store, run).await?).await })?;
+    if record.status.is_end() {
+        return ended(args, store, &record);
+    }
+    drop(store);
+    let run = record.run;
     let store = args.store.resume(&args.durability)?;
-    let run = wait(full_id(&store, run))?;
     let stored = block_on(Stored::read(&store, &run))?.map_err(|error| did_not_start(&error))?;
     let settings = followed(settings::find(&stored.flow.loaded().how.target.path, args.no_config))?;
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
@@ -91,6 +112,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = engine.store(store).recovery(args.unknown.recovery()).as_begun(&stored.started);
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     label(stored.started.answers == "embedded" || args.host.models.embedded(), &ready);
+    session.resumes();
     session.begin(&ready, None, Some(&run));
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();

@@ -26,6 +26,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
             format!("↻ attempt {iteration} did not pass: {}", line(reason))
         }
         EventKind::ValidationFailed { .. } => format!("↻ {name}  {}", node?.text),
+        EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
         // The line of what failed has said it, or is about to.
         EventKind::Warning { message } if progress.repeats_failure(message) => return None,
@@ -33,6 +34,11 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         _ => return None,
     };
     Some(look.letters(&format!("{at:>9}  {line}")))
+}
+
+/// The line of a step that had ended before the run was resumed.
+pub fn kept(node: &ProgressNode) -> String {
+    format!("{:>9}  {}", "kept", ended(node, node.started_ms))
 }
 
 fn ended(node: &ProgressNode, now: u64) -> String {

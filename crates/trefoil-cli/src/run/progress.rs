@@ -27,6 +27,8 @@ pub struct Progress {
     pub usage: Usage,
     /// The run's time of the last event.
     pub at_ms: u64,
+    /// It was continued, and no picture that stays says so yet.
+    pub resumed: bool,
     /// The last failure of a step or a call, in full.
     failure: String,
 }
@@ -99,6 +101,8 @@ pub struct ProgressNode {
     pub error: Option<RunError>,
     /// It asked a person.
     pub asked: bool,
+    /// It had ended before the run was resumed.
+    pub kept: bool,
     /// It is on the screen for good, above what is drawn from now on.
     pub told: bool,
     /// No event will say that it has ended: it was made up for a call that is alone.
@@ -122,7 +126,8 @@ impl ProgressNode {
     }
     /// The next try has begun.
     fn resume(&mut self) {
-        (self.state, self.retry_ms, self.ended_ms, self.told) = (StepState::Running, None, None, false);
+        (self.state, self.retry_ms, self.ended_ms) = (StepState::Running, None, None);
+        (self.kept, self.told) = (false, false);
         self.text.clear();
     }
 }
@@ -134,6 +139,26 @@ impl Progress {
         if let EventKind::StepFailed { error, .. } | EventKind::EffectFailed { error, .. } = &event.kind {
             self.failure = error.to_string();
         }
+        match &event.kind {
+            EventKind::StepStarted { .. }
+            | EventKind::StepSkipped { .. }
+            | EventKind::StepFinished { .. }
+            | EventKind::StepFailed { .. } => self.step(event),
+            EventKind::ItemStarted { .. } | EventKind::ItemFinished { .. } => self.item(event),
+            EventKind::ModelStarted { .. }
+            | EventKind::ModelFinished { .. }
+            | EventKind::ModelStopped { .. }
+            | EventKind::EffectStarted { .. }
+            | EventKind::EffectFailed { .. }
+            | EventKind::TextDelta { .. } => self.call(event),
+            EventKind::RetryScheduled { .. } | EventKind::ValidationFailed { .. } | EventKind::SignalWanted { .. } => {
+                self.wait(event)
+            }
+            _ => None,
+        }
+    }
+    /// A step began, or ended.
+    fn step(&mut self, event: &Event) -> Option<usize> {
         let at = event.at_ms;
         match &event.kind {
             EventKind::StepStarted { label, .. } => Some(self.begin(event, &safe(label))),
@@ -152,18 +177,23 @@ impl Progress {
             EventKind::StepFailed { error, handled_as } => {
                 let index = self.inner(event)?;
                 self.close(index);
-                let (state, then) = match *handled_as {
-                    "cancel" => {
-                        return self.change(index, |node| node.end(StepState::Cancelled, at, "cancelled".to_owned()));
-                    }
-                    "fail" => (StepState::Failed, String::new()),
-                    other => (StepState::Failed, format!(" ({other})")),
-                };
+                if *handled_as == "cancel" {
+                    return self.change(index, |node| node.end(StepState::Cancelled, at, "cancelled".to_owned()));
+                }
+                let then = if *handled_as == "fail" { String::new() } else { format!(" ({handled_as})") };
+                let text = line(&format!("{}: {}{then}", error.code, error.message));
                 self.change(index, |node| {
-                    node.end(state, at, line(&format!("{}: {}{then}", error.code, error.message)));
+                    node.end(StepState::Failed, at, text);
                     node.error = Some(error.clone());
                 })
             }
+            _ => None,
+        }
+    }
+    /// An item of a fan-out began, or ended.
+    fn item(&mut self, event: &Event) -> Option<usize> {
+        let at = event.at_ms;
+        match &event.kind {
             EventKind::ItemStarted { index, total, item } => {
                 let around = self.inner(event);
                 if let Some(around) = around.and_then(|i| self.nodes.get_mut(i)) {
@@ -191,6 +221,13 @@ impl Progress {
                     None => node.end(StepState::Done, at, node.answer.clone()),
                 })
             }
+            _ => None,
+        }
+    }
+    /// A model, a tool or a command was called, said something, or came back.
+    fn call(&mut self, event: &Event) -> Option<usize> {
+        let at = event.at_ms;
+        match &event.kind {
             EventKind::ModelStarted { agent, model, again, .. } => {
                 self.calls += u64::from(!again);
                 let index = self.inner(event).unwrap_or_else(|| {
@@ -219,56 +256,65 @@ impl Progress {
                 })
             }
             EventKind::ModelFinished { answer, usage, .. } => {
-                self.usage.add(*usage);
-                let index = self.inner(event)?;
+                let index = self.used(event, *usage)?;
                 self.change(index, |node| {
-                    node.usage.add(*usage);
                     node.answer = preview(answer);
                     if node.alone {
                         node.end(StepState::Done, at, node.answer.clone());
                     }
                 })
             }
+            // A call that failed may have used something.
             EventKind::EffectFailed { error, usage, .. } => {
-                // A call that failed may have used something.
-                self.usage.add(usage.unwrap_or_default());
-                let index = self.inner(event)?;
-                if let Some(node) = self.nodes.get_mut(index) {
-                    node.usage.add(usage.unwrap_or_default());
-                }
+                let index = self.used(event, usage.unwrap_or_default())?;
                 // Of a step's own failure its own event tells.
                 let node = self.nodes.get(index).filter(|node| node.alone || node.item)?;
                 let index = node.children.is_empty().then_some(index)?;
                 let text = line(&format!("{}: {}", error.code, error.message));
                 self.change(index, |node| node.end(StepState::Failed, at, text))
             }
-            EventKind::ModelStopped { usage, .. } => {
-                self.usage.add(*usage);
-                let index = self.inner(event)?;
-                self.change(index, |node| node.usage.add(*usage))
-            }
-            EventKind::RetryScheduled { attempt, delay_ms, error } => {
-                let index = self.inner(event)?;
-                self.change(index, |node| {
-                    (node.state, node.tries, node.ended_ms, node.told) = (StepState::Waiting, *attempt, None, false);
-                    node.retry_ms = Some(at.saturating_add(*delay_ms));
-                    node.text = line(&error.to_string());
-                })
-            }
-            EventKind::ValidationFailed { iteration, reason } => {
-                let index = self.inner(event)?;
-                self.change(index, |node| node.text = line(&format!("attempt {iteration} did not pass: {reason}")))
-            }
-            EventKind::SignalWanted { .. } => {
-                let index = self.inner(event)?;
-                // What it asks is said where it asks.
-                self.change(index, |node| {
-                    (node.state, node.asked) = (StepState::Asking, true);
-                    node.text.clear();
-                })
-            }
+            EventKind::ModelStopped { usage, .. } => self.used(event, *usage),
             _ => None,
         }
+    }
+    /// A step waits: for its next try, or for a person.
+    fn wait(&mut self, event: &Event) -> Option<usize> {
+        let (at, index) = (event.at_ms, self.inner(event)?);
+        self.change(index, |node| match &event.kind {
+            EventKind::RetryScheduled { attempt, delay_ms, error } => {
+                (node.state, node.tries, node.ended_ms, node.told) = (StepState::Waiting, *attempt, None, false);
+                node.retry_ms = Some(at.saturating_add(*delay_ms));
+                node.text = line(&error.to_string());
+            }
+            EventKind::ValidationFailed { iteration, reason } => {
+                node.text = line(&format!("attempt {iteration} did not pass: {reason}"));
+            }
+            // What it asks is said where it asks.
+            _ => {
+                (node.state, node.asked) = (StepState::Asking, true);
+                node.text.clear();
+            }
+        })
+    }
+    /// What a call used, for the run and for its step.
+    fn used(&mut self, event: &Event, usage: Usage) -> Option<usize> {
+        self.usage.add(usage);
+        let index = self.inner(event)?;
+        self.change(index, |node| node.usage.add(usage))
+    }
+    /// All that has happened so far is from the journal: what has ended is kept, and the rest begins again.
+    pub fn caught_up(&mut self) {
+        self.resumed = true;
+        for node in &mut self.nodes {
+            node.kept = node.ended_ms.is_some();
+        }
+    }
+    /// The outermost steps that were kept.
+    pub fn kept(&self) -> impl Iterator<Item = &ProgressNode> {
+        let outermost = |node: &&ProgressNode| {
+            node.kept && node.parent.and_then(|parent| self.nodes.get(parent)).is_none_or(|parent| !parent.kept)
+        };
+        self.nodes.iter().filter(outermost)
     }
     /// The run has ended. What is still at work was stopped; what was still to come is worth a word only where the run did
     /// not get as far.
@@ -284,7 +330,8 @@ impl Progress {
     /// What has ended stays on the screen as it is drawn now. Whether there is anything of it that was not there before.
     pub fn tell(&mut self) -> bool {
         let ended = self.nodes.iter_mut().filter(|node| !node.told && node.ended_ms.is_some());
-        ended.map(|node| node.told = true).count() > 0
+        let ended = ended.map(|node| node.told = true).count();
+        std::mem::take(&mut self.resumed) || ended > 0
     }
     /// The one step of an item, if it has no more than that: they are shown as one.
     pub fn only(&self, node: &ProgressNode) -> Option<&ProgressNode> {
@@ -369,6 +416,7 @@ impl Progress {
             answer: String::new(),
             error: None,
             asked: false,
+            kept: false,
             told: false,
             alone: false,
             item: false,

@@ -25,13 +25,15 @@ pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame
     let label = look.letters(&node.label);
     let node = only.unwrap_or(node);
     let (symbol, style) = look.symbol(&node.state, frame.number);
+    let style = if node.kept { dim() } else { style };
     let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
     let figures = figures(node, frame.at);
-    let quiet =
-        matches!(node.state, StepState::Skipped | StepState::Expected | StepState::Waiting | StepState::Cancelled);
+    let quiet = node.kept
+        || matches!(node.state, StepState::Skipped | StepState::Expected | StepState::Waiting | StepState::Cancelled);
     let name_style = if quiet { dim() } else { Style::new() };
     let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
     let text_style = match node.state {
+        _ if node.kept => dim(),
         StepState::Failed => red,
         StepState::Partly => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
         StepState::Running if !node.provisional => Style::new(),
@@ -93,6 +95,7 @@ fn text(node: &ProgressNode, at: u64) -> String {
             Some(items) if items.failed > 0 => format!("{} failed", items.failed),
             _ => String::new(),
         },
+        _ if node.kept => format!("kept  {}", node.text),
         _ => format!("{}{}", tries(node.tries), node.text),
     }
 }

@@ -12,7 +12,8 @@ use trefoil::internals::trace::{About, Tracer};
 use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Run};
 use trefoil_models::{Limits, Scripted};
-use trefoil_runtime::{OnUnknown, Recovery, RunOutcome};
+use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
+use trefoil_template::Value;
 
 use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result, waiting};
 use crate::commands::run::{cannot_start, did_not_start};
@@ -35,6 +36,39 @@ pub struct ShowArgs {
     /// Print only errors and the result (the embedded-model notice is always shown)
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl ShowArgs {
+    /// Prints a result. The exit code: whether it could be written.
+    fn print(&self, value: &Value) -> u8 {
+        output::answer(&match self.output {
+            Output::Json => value.to_json().to_string(),
+            Output::Text => result::text(value, std::io::stdout().is_terminal()),
+        })
+    }
+
+    /// The end of a run that had ended before: its result, or why there is none. The exit code is that of the run.
+    pub fn once_more(&self, loaded: &Loaded, end: &Event) -> u8 {
+        let EventKind::RunFinished { output, error, .. } = &end.kind else { return exit::FAILED };
+        let code = match (self.events, output, error) {
+            (Some(Events::Jsonl), ..) => {
+                let lines = Jsonl::new(loaded.files.clone());
+                lines.event(end);
+                output::written(lines.written())
+            }
+            (None, _, Some(error)) if error.code != "CANCELLED" => {
+                output::say(report::failure(loaded, error, &[]).trim_end());
+                exit::OK
+            }
+            (None, _, Some(_)) => exit::OK,
+            (None, output, None) => self.print(output.as_ref().unwrap_or(&Value::Null)),
+        };
+        code.max(match error.as_ref().map(|error| error.code.as_str()) {
+            None => exit::OK,
+            Some("CANCELLED") => exit::CANCELLED,
+            Some(_) => exit::FAILED,
+        })
+    }
 }
 
 /// How events are written.
@@ -162,6 +196,11 @@ impl<'s> Session<'s> {
         self.shown.begin(self.loaded, &ready.answers_from().to_string(), seed);
     }
 
+    /// The run is continued: what is told first has happened before.
+    pub fn resumes(&self) {
+        self.shown.resumes();
+    }
+
     /// Runs it, and gives back what this process held.
     pub fn run(
         self,
@@ -250,10 +289,7 @@ fn told(
             if person {
                 output::say("");
             }
-            let code = output::answer(&match show.output {
-                Output::Json => value.to_json().to_string(),
-                Output::Text => result::text(value, std::io::stdout().is_terminal()),
-            });
+            let code = show.print(value);
             if let Some(target) = end.target
                 && (person || (placeholders && code == exit::OK && !show.quiet))
             {

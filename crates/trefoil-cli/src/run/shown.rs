@@ -14,7 +14,7 @@ use super::canvas::Canvas;
 use super::failures;
 use super::header::Header;
 use super::look::LineLook;
-use super::plain::plain;
+use super::plain::{kept, plain};
 use super::progress::Progress;
 use super::tree::{Size, TreeSort, lines};
 use super::words::{safe, total};
@@ -22,6 +22,8 @@ use crate::output;
 
 /// Between two pictures.
 const FRAME: Duration = Duration::from_millis(80);
+/// Lines of what was kept of a run that is resumed.
+const KEPT: usize = 20;
 
 /// Shows a run.
 pub struct Shown {
@@ -47,7 +49,10 @@ struct Inner {
 struct View {
     progress: Progress,
     head: Header,
-    began: Option<Instant>,
+    /// The run's clock, and when it said so.
+    clock: Option<(u64, Instant)>,
+    /// What is told is from the journal of a run that is about to be continued.
+    past: bool,
     files: Files,
     canvas: Canvas,
     /// The line of a step that asked a person and ended well: it is said when no failure of that step takes it back.
@@ -70,6 +75,10 @@ impl Shown {
         let inner = Inner { mode, look, state: Mutex::default(), wake: Condvar::new() };
         Self { inner: Arc::new(inner), drawer: Mutex::default() }
     }
+    /// The run is continued: what is told first has happened before.
+    pub fn resumes(&self) {
+        self.inner.view().past = true;
+    }
     /// The run is about to start.
     pub fn begin(&self, loaded: &Loaded, model: &str, seed: Option<u64>) {
         {
@@ -77,7 +86,7 @@ impl Shown {
             view.head = Header::new(loaded, model, seed);
             view.progress.expected = expected(&loaded.program);
             view.files = loaded.files.clone();
-            view.began = Some(Instant::now());
+            view.clock = Some((0, Instant::now()));
         }
         if self.inner.mode == Mode::Live {
             let inner = self.inner.clone();
@@ -139,7 +148,7 @@ impl Shown {
         view.paused = true;
         if self.inner.mode == Mode::Live {
             let size = screen();
-            let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
+            let at = view.now();
             let head = view.head.title.clone();
             let picture = lines(&view.progress, &head, at, 0, (TreeSort::Asking, size), self.inner.look);
             let picture = if view.progress.tell() { picture } else { Vec::new() };
@@ -163,7 +172,8 @@ impl EventSink for Shown {
     fn event(&self, event: &Event) {
         let mut view = self.inner.view();
         let about = view.progress.take(event);
-        if self.inner.mode != Mode::Lines {
+        view.clock = Some((event.at_ms, Instant::now()));
+        if self.inner.mode != Mode::Lines || view.past {
             return;
         }
         view.say_held(Some(event));
@@ -173,6 +183,18 @@ impl EventSink for Shown {
             view.held = Some((event.key.clone(), line));
         } else {
             output::say(&line);
+        }
+    }
+    fn caught_up(&self) {
+        let mut view = self.inner.view();
+        view.past = false;
+        view.progress.caught_up();
+        if self.inner.mode == Mode::Lines {
+            let all = view.progress.kept().count();
+            let said = view.progress.kept().take(KEPT).map(kept);
+            let more = all.saturating_sub(KEPT);
+            let more = (more > 0).then(|| format!("{:>9}  … {more} more", "kept"));
+            said.chain(more).for_each(|line| output::say(&self.inner.look.letters(&line)));
         }
     }
 }
@@ -186,9 +208,9 @@ impl Inner {
         let mut frame = 0;
         let mut view = self.view();
         while !view.ended {
-            if !view.paused {
+            if !view.paused && !view.past {
                 let size = screen();
-                let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
+                let at = view.now();
                 let head = view.head.line(at, view.progress.calls, &view.progress.usage);
                 let picture = lines(&view.progress, &head, at, frame, (TreeSort::Live, size), self.look);
                 write(&view.canvas.draw(&picture, size));
@@ -200,6 +222,10 @@ impl Inner {
 }
 
 impl View {
+    /// The run's clock.
+    fn now(&self) -> u64 {
+        self.clock.map_or(0, |(at, since)| at.saturating_add(since.elapsed().as_millis() as u64))
+    }
     /// Says the line that was held back, unless this event is the failure of the step that it is about.
     fn say_held(&mut self, event: Option<&Event>) {
         let Some((key, line)) = self.held.take() else { return };

@@ -42,6 +42,8 @@ enum Row {
     Node(String, usize),
     /// Of the items without a line: how many are done, and how many not started.
     Rest(String, usize, usize),
+    /// From here on, the run goes on.
+    Resumed(String),
 }
 
 /// The picture at a moment, `at` milliseconds into the run.
@@ -55,26 +57,36 @@ pub fn lines(
 ) -> Vec<String> {
     let done = if sort == TreeSort::Last { done(progress) } else { HashMap::new() };
     let candidates = candidates(progress, &done);
-    let shown = choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(2) } else { LAST });
+    let taken = 2 + usize::from(progress.resumed);
+    let shown =
+        choose(progress, &candidates, if sort == TreeSort::Live { size.rows.saturating_sub(taken) } else { LAST });
     let hidden = candidates.len().saturating_sub(shown.len());
     let mut rows = Vec::new();
     let visible: Vec<usize> = progress.roots.iter().copied().filter(|r| shown.contains(r)).collect();
     let room = match sort {
         TreeSort::Live if hidden > 0 => 0,
-        TreeSort::Live => size.rows.saturating_sub(2 + shown.len()),
+        TreeSort::Live => size.rows.saturating_sub(taken + shown.len()),
         TreeSort::Asking => 0,
         TreeSort::Last => LAST,
     };
     let expected: Vec<&String> = progress.expected.iter().take(room).collect();
+    let kept = |root: &usize| progress.nodes.get(*root).is_some_and(|node| node.kept);
+    let mut resumed = progress.resumed.then(|| visible.iter().take_while(|root| kept(root)).count());
     for (i, root) in visible.iter().enumerate() {
-        let last = i + 1 == visible.len() && expected.is_empty();
+        if resumed.take_if(|at| *at == i).is_some() {
+            rows.push(Row::Resumed("├─ ".to_owned()));
+        }
+        let last = i + 1 == visible.len() && expected.is_empty() && resumed.is_none();
         walk(progress, (sort, &shown, &done), *root, "", last, &mut rows);
+    }
+    if resumed.is_some() {
+        rows.push(Row::Resumed(if expected.is_empty() { "└─ " } else { "├─ " }.to_owned()));
     }
     let width = |branch: &str, label: &str| branch.width() + look.letters(label).width();
     let label = |n: usize| progress.nodes.get(n).map_or("", |n| &n.label);
     let widest = rows.iter().map(|row| match row {
         Row::Node(branch, n) => width(branch, label(*n)),
-        Row::Rest(..) => 0,
+        Row::Rest(..) | Row::Resumed(_) => 0,
     });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
     let frame = RowFrame { at, number, label: widest.min(LABEL.min(size.columns / 2)), columns: size.columns };
@@ -88,6 +100,10 @@ pub fn lines(
                 if let Some(node) = progress.nodes.get(*index) {
                     out.push(row(node, progress.only(node), branch, frame, look));
                 }
+            }
+            Row::Resumed(branch) => {
+                let (symbol, style) = look.symbol(&StepState::Waiting, number);
+                out.push(look.fit(&[(dim(), branch), (style, symbol), (dim(), " resumed")], size.columns));
             }
             Row::Rest(branch, done, never) => {
                 let (done, never) = (said(*done, "done"), said(*never, "not started"));
@@ -340,6 +356,28 @@ mod tests {
         assert!(progress.tell() && !progress.tell());
         let after = picture(&progress);
         assert!(!after.contains("draft") && after.contains("approve") && !after.contains("more"), "{after}");
+    }
+
+    #[test]
+    fn a_run_that_is_resumed_shows_what_was_kept_and_where_it_goes_on() {
+        let mut progress = Progress::default();
+        progress.take(&event(0, "draft", started("draft")));
+        progress.take(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
+        progress.take(&event(5, "approve", started("approve")));
+        progress.caught_up();
+        progress.expected = vec!["publish".to_owned()];
+        let size = Size { rows: 30, columns: 90 };
+        let look = LineLook { ascii: true, ..LineLook::default() };
+        let shown = |progress: &Progress| lines(progress, "w", 5, 0, (TreeSort::Last, size), look).join("\n");
+        let picture = shown(&progress);
+        let rows: Vec<&str> = picture.lines().skip(1).collect();
+        assert!(rows[0].starts_with("|- + draft ") && rows[0].ends_with(" kept  text"), "{picture}");
+        assert!(rows[1] == "|- ~ resumed" && rows[2].starts_with("|- | approve "), "{picture}");
+        // Above a question, and not again below it.
+        assert!(progress.tell() && !progress.tell());
+        assert!(!shown(&progress).contains("resumed"), "{}", shown(&progress));
+        progress.take(&event(9, "approve", EventKind::StepFinished { output: "yes".into(), items: None }));
+        assert!(!shown(&progress).contains("kept"), "what has ended since was not kept");
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub mod export;
 pub mod list;
 pub mod show;
 
-mod past;
+pub mod past;
 mod record;
 
 use crate::output;

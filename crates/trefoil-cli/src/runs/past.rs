@@ -32,6 +32,24 @@ pub fn waiting(store: &Arc<SqliteStore>, run: &str) -> Result<Vec<Waiting>, u8> 
     Ok(waiting.clone())
 }
 
+/// How a run ended, if it has.
+pub fn end(store: &Arc<SqliteStore>, stored: &Stored) -> Result<Option<Event>, u8> {
+    let end = Arc::new(Finish::default());
+    tell(store, stored, end.clone())?;
+    Ok(end.0.lock().unwrap_or_else(PoisonError::into_inner).take())
+}
+
+#[derive(Default)]
+struct Finish(Mutex<Option<Event>>);
+
+impl EventSink for Finish {
+    fn event(&self, event: &Event) {
+        if matches!(event.kind, EventKind::RunFinished { .. }) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(event.clone());
+        }
+    }
+}
+
 /// What was asked last and has not been answered.
 #[derive(Default)]
 struct Last(Mutex<Vec<Waiting>>);

@@ -64,12 +64,28 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     let run = only(&folder, &provider);
     provider.hang(false);
     // At once: nobody waits for the lease of a process that is known to have ended.
-    let resumed = trefoil(&folder, &provider, &["resume", "--all"]);
+    let resumed = trefoil(&folder, &provider, &["resume", "--all", "--trace", "t.json"]);
     resumed.exits(0);
     assert_eq!(resumed.out, "one hang\n");
+    // What was kept, that it was resumed, and what ran then: each once.
+    let told: Vec<&str> = resumed
+        .err
+        .lines()
+        .filter(|line| ["first", "second", "resumed"].iter().any(|word| line.contains(word)))
+        .collect();
+    let [kept, now, called, done] = told.as_slice() else { panic!("{resumed:?}") };
+    assert!(kept.starts_with("     kept  ✓ first ") && now.ends_with(" ↻ resumed"), "{resumed:?}");
+    assert!(called.contains("… second ") && done.contains("✓ second "), "{resumed:?}");
     assert_eq!(provider.asked(), ["one", "one hang", "one hang"], "the first call is not made again");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run[..6], "--output", "json"]).json();
     assert_eq!((&shown["status"], &shown["calls"]), (&json!("completed"), &json!(2)));
+    // A trace begins when the run began, to the second.
+    let trace: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    let at = |time: &serde_json::Value| humantime::parse_rfc3339(time.as_str().unwrap()).unwrap();
+    let (traced, began) = (at(&trace["started_at"]), at(&shown["started"]));
+    let apart = traced.duration_since(began).unwrap_or_else(|error| error.duration());
+    assert!(apart < Duration::from_millis(500), "{trace}");
     assert_eq!(
         shown["usage"],
         json!({ "input_tokens": 20, "output_tokens": 6, "unknown_calls": 1, "unpriced_calls": 3 })
@@ -93,6 +109,16 @@ fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
     resumed.exits(0);
     assert_eq!(resumed.out, "one hang\n");
     trefoil(&folder, &provider, &["resume", "--all"]).exits(0).says(&["no run can continue now"]);
+    // One that has ended is not told as if it ran again.
+    let again = trefoil(&folder, &provider, &["resume", &run]);
+    again.exits(0);
+    assert_eq!(
+        (again.out.as_str(), again.err.as_str()),
+        ("one hang\n", &*format!("note: run {run} has ended: completed\n"))
+    );
+    let events = trefoil(&folder, &provider, &["resume", &run, "--events", "jsonl", "-q"]).lines();
+    assert_eq!((events.len(), &events[0]["event"]), (1, &json!("run_finished")));
+    assert_eq!(provider.asked().len(), 3);
 }
 
 const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate }\nspec:\n  initial_state: ASK\n  \

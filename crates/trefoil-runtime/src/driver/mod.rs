@@ -174,6 +174,7 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
     // The run's clock counts the time without a process; a wall clock that was set back does not turn it back.
     world.watch.continue_from(resumed.at_ms.max(since));
     let world = Arc::new(World { execution, ..world });
+    world.ports.events.caught_up();
     let mut driver = Driver::new(resumed.machine.in_pieces(), world, options);
     driver.continue_at(resumed.next_seq);
     driver.record(EntryKind::Resumed { engine: ENGINE.to_owned(), execution });

@@ -311,6 +311,8 @@ pub trait Secrets: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// One event.
     fn event(&self, event: &Event);
+    /// A run is continued: all events until now were told from its journal, and what follows happens now.
+    fn caught_up(&self) {}
     /// Whether it wants any: putting events together costs time.
     fn wants_events(&self) -> bool {
         true

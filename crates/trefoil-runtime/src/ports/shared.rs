@@ -101,6 +101,9 @@ impl<T: EventSink + ?Sized> EventSink for Arc<T> {
     fn event(&self, event: &Event) {
         T::event(self, event);
     }
+    fn caught_up(&self) {
+        T::caught_up(self);
+    }
     fn wants_events(&self) -> bool {
         T::wants_events(self)
     }

@@ -27,6 +27,9 @@ impl EventSink for Fan {
             sink.event(event);
         }
     }
+    fn caught_up(&self) {
+        self.0.iter().for_each(|sink| sink.caught_up());
+    }
 }
 
 /// Hands events to whoever holds the run.

@@ -1,6 +1,6 @@
 //! Events on their way into a trace: what each says about a step or a call.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use trefoil_machine::Told;
 use trefoil_runtime::{Event, EventKind};
@@ -15,11 +15,13 @@ impl Trace {
         let at = event.at_ms;
         match &event.kind {
             EventKind::RunStarted { flow, input, effective_input, .. } => {
-                self.started_at = Some(SystemTime::now());
+                self.started_at = began(at);
                 self.flow.clone_from(flow);
                 self.input.clone_from(input);
                 self.effective_input.clone_from(effective_input);
             }
+            // The clock of a run counts the time without a process, and the last of these is told as it happens.
+            EventKind::RunResumed { .. } => self.started_at = began(at),
             EventKind::StepStarted { label, kind } => {
                 self.begin(StepTrace { kind, ..step(event, label) });
             }
@@ -55,10 +57,7 @@ impl Trace {
                     self.items.insert(key.0.clone(), item);
                 }
             }
-            EventKind::TextDelta { .. }
-            | EventKind::ItemFinished { .. }
-            | EventKind::RunSuspended { .. }
-            | EventKind::RunResumed { .. } => {}
+            EventKind::TextDelta { .. } | EventKind::ItemFinished { .. } | EventKind::RunSuspended { .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
                 if let Some(step) = self.tried(event) {
@@ -258,4 +257,9 @@ fn call(event: &Event, effect: &'static str) -> TraceCall {
         started_ms: event.at_ms,
         duration_ms: None,
     }
+}
+
+/// When a run began that is so many milliseconds old.
+fn began(at_ms: u64) -> Option<SystemTime> {
+    SystemTime::now().checked_sub(Duration::from_millis(at_ms))
 }
