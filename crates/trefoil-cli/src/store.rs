@@ -77,7 +77,9 @@ impl StoreArgs {
 
     fn existing(&self, options: Options) -> Result<SqliteStore, u8> {
         let opened = self.path().and_then(|path| SqliteStore::open(path, Options { create: false, ..options }));
-        opened.map_err(|error| refuse(&error))
+        let store = opened.map_err(|error| refuse(&error))?;
+        wait(store.reclaim(now()))?;
+        Ok(store)
     }
 
     /// Opens it to look at it: nothing of it has to be writable. None: there is no store yet, and somebody has been told.
@@ -99,7 +101,17 @@ impl StoreArgs {
 
     /// Opens it to look at it.
     pub fn try_look(&self) -> Result<SqliteStore, StoreError> {
-        SqliteStore::open_to_read(self.path()?, Options::default())
+        let path = self.path()?;
+        let store = SqliteStore::open_to_read(&path, Options::default())?;
+        // Runs whose process is gone are pending. Where that cannot be written, they stay as they are.
+        if let Ok(Err(StoreError::ReadOnly { .. })) = block_on(store.reclaim(now()))
+            && let Ok(writable) = SqliteStore::open(&path, Options { create: false, ..Options::default() })
+        {
+            let _ = block_on(writable.reclaim(now()));
+            drop((store, writable));
+            return SqliteStore::open_to_read(path, Options::default());
+        }
+        Ok(store)
     }
 
     /// As a command to be pasted has it.

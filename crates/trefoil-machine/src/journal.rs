@@ -77,12 +77,34 @@ pub enum EntryKind {
         engine: String,
         /// How often the run has been gone on with, this time included.
         execution: u32,
+        /// The model calls that were under way when the process before ended: nobody knows what they used. Each is asked for
+        /// again, as a call like any other: it has a new `scheduled`, unless a limit ends the run before it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<Lost>,
+        /// What is different from now on.
+        #[serde(default, skip_serializing_if = "Changes::is_nothing")]
+        changes: Box<Changes>,
     },
-    /// An activity that was under way when its process ended is done again: nobody knows whether it was done.
+    /// A run that had failed goes on from the step that failed. Its end is void, and so are the ends of some activities; everything
+    /// else is kept.
+    Reopened {
+        /// Version of the engine.
+        engine: String,
+        /// How often the run has been gone on with, this time included.
+        execution: u32,
+        /// When, in milliseconds since 1970-01-01 UTC. The time since its end does not count.
+        at: u64,
+        /// The activities that are done again: what came of them before this entry is void.
+        again: Vec<Key>,
+        /// What is different from now on.
+        #[serde(default, skip_serializing_if = "Changes::is_nothing")]
+        changes: Box<Changes>,
+    },
+    /// A tool or command that was under way when its process ended is done again: nobody knows whether it was done.
     Restarted {
         /// Which.
         key: Key,
-        /// What it is taken to have used the first time.
+        /// Of a model call, in journals of earlier builds: what it is taken to have used the first time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
@@ -103,6 +125,60 @@ pub enum EntryKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
     },
+}
+
+/// A model call of which nobody knows how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Which.
+    pub key: Key,
+    /// What it counts as.
+    pub usage: Usage,
+}
+
+/// What whoever goes on with a run wants otherwise than it was so far. What is not set stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Model calls that the run may make, those before included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u64>,
+    /// Micro-dollars that the run may spend, those spent before included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro: Option<u64>,
+    /// Other models answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Answering>,
+}
+
+impl Changes {
+    /// Whether everything stays as it is.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What answers model calls, and what that costs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answering {
+    /// As [`Started::answers`].
+    pub answers: String,
+    /// As [`Started::models`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<(String, String)>,
+    /// As [`Flags::prices`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<(String, Price)>,
+}
+
+impl Answering {
+    /// Whether no answer costs anything.
+    pub fn is_free(&self) -> bool {
+        is_free(&self.prices)
+    }
+}
+
+fn is_free(prices: &[(String, Price)]) -> bool {
+    !prices.is_empty() && prices.iter().all(|(_, price)| price.is_free())
 }
 
 /// How a run began: everything that it depends on and that is not in later entries.
@@ -159,6 +235,9 @@ pub struct SourceFile {
 /// What is known about how an activity ended, beside its result. None of it decides what the machine does but the usage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
+    /// Of a model call: the model, as `PROVIDER:NAME`, `embedded` or `scripted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// What it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -168,6 +247,9 @@ pub struct About {
     /// Of a model call: what its provider said beside the answer.
     #[serde(default, skip_serializing_if = "Told::is_nothing")]
     pub told: Told,
+    /// The result was there before: the entry that has it. Nothing was done and nothing used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
     /// What a guardrail found and let pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -205,6 +287,20 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// With what is different from now on.
+    pub fn change(&mut self, changes: &Changes) {
+        self.max_calls = changes.max_calls.or(self.max_calls);
+        self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
+        if let Some(models) = &changes.models {
+            self.prices.clone_from(&models.prices);
+        }
+    }
+
+    /// Whether no answer costs anything.
+    pub fn is_free(&self) -> bool {
+        is_free(&self.prices)
+    }
+
     /// The price of a model; none: it is not known.
     pub fn price(&self, provider: Option<&str>, model: &str) -> Option<&Price> {
         let is = |name: &str| match provider {

@@ -7,7 +7,9 @@ use trefoil_template::Value;
 use crate::ports::Journal;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::Told;
-use trefoil_machine::journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started, VERSION};
+use trefoil_machine::journal::{
+    About, Answering, Changes, Entry, EntryKind, Flags, Identity, Lost, SourceFile, Started, VERSION,
+};
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Finish, Usage};
 
@@ -76,6 +78,7 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
     let about = About {
+        model: Some("openai:gpt-5.4".to_owned()),
         usage: Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() }),
         duration_ms: Some(1_200),
         told: Told {
@@ -85,6 +88,7 @@ fn one_of_each_kind() -> Vec<Entry> {
         },
         warnings: vec!["an email address".to_owned()],
         partial: Some("so far".to_owned()),
+        kept: Some(3),
     };
     let tricky: Value = [
         ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),
@@ -125,7 +129,24 @@ fn one_of_each_kind() -> Vec<Entry> {
         EntryKind::Completed { key: key("a/b"), value: tricky.clone(), about: about.clone() },
         EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null, about: About::default() },
         EntryKind::Failed { key: key("a/d"), error: error.clone(), about },
-        EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1 },
+        EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1, lost: Vec::new(), changes: Box::default() },
+        EntryKind::Resumed {
+            engine: "0.1.0".to_owned(),
+            execution: 2,
+            lost: vec![Lost { key: key("a/b"), usage: Usage::unknown() }],
+            changes: Box::new(Changes {
+                max_calls: Some(7),
+                max_cost_micro: Some(1_000_000),
+                models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
+            }),
+        },
+        EntryKind::Reopened {
+            engine: "0.1.0".to_owned(),
+            execution: 3,
+            at: 1_735_689_600_000,
+            again: vec![key("a/d!2"), key("a/d~delay")],
+            changes: Box::default(),
+        },
         EntryKind::Restarted { key: key("a/b"), usage: Some(Usage::unknown()) },
         EntryKind::Restarted { key: key("a/c"), usage: None },
         EntryKind::Suspended { wake_at: None },

@@ -1,6 +1,7 @@
 //! Entries as they are stored, and what they change in the record of their run. Every store writes both in one transaction,
 //! so that a record is always what its journal says.
 
+use trefoil_machine::journal::Answering;
 use trefoil_machine::{Entry, EntryKind, Usage};
 use trefoil_template::Value;
 use trefoil_template::wire::{Wire, Wired};
@@ -63,6 +64,7 @@ fn value(kind: &EntryKind) -> Option<&Value> {
         EntryKind::Scheduled { .. }
         | EntryKind::Failed { .. }
         | EntryKind::Resumed { .. }
+        | EntryKind::Reopened { .. }
         | EntryKind::Restarted { .. }
         | EntryKind::Suspended { .. }
         | EntryKind::CancelRequested {} => None,
@@ -77,6 +79,7 @@ fn put(kind: &mut EntryKind, new: Value) {
         EntryKind::Scheduled { .. }
         | EntryKind::Failed { .. }
         | EntryKind::Resumed { .. }
+        | EntryKind::Reopened { .. }
         | EntryKind::Restarted { .. }
         | EntryKind::Suspended { .. }
         | EntryKind::CancelRequested {} => {}
@@ -92,10 +95,16 @@ pub struct Batch {
     pub start: Option<Start>,
     /// Of the entry that ends it.
     pub end: Option<End>,
+    /// Whether it takes the end of the run back.
+    pub reopens: bool,
     /// The status after it, unless it ends the run: running without.
     pub status: Option<Status>,
     /// What it adds to the figures.
     pub spent: Spent,
+    /// Model calls that it begins, less those that it ends.
+    pub in_flight: i64,
+    /// Whether the run's models cost nothing, where it says so.
+    pub free: Option<bool>,
     /// When somebody has to look at the run again, if nothing comes before: milliseconds since 1970-01-01 UTC.
     pub wake_at: Option<u64>,
     /// Until when the lease holds now.
@@ -149,14 +158,32 @@ impl Batch {
             EntryKind::Started(started) => {
                 let (flow, program) = (started.program.flow.clone(), started.program.fingerprint.clone());
                 self.start = Some(Start { flow, program, at: started.at });
+                self.free = Some(started.flags.is_free());
             }
-            EntryKind::Scheduled { sort, .. } => self.spent.calls += u64::from(sort == "model"),
+            EntryKind::Scheduled { sort, .. } => {
+                let model = sort == "model";
+                self.spent.calls += u64::from(model);
+                self.in_flight += i64::from(model);
+            }
             EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => {
+                // One that was there before was not begun.
+                self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none());
                 self.spend(about.usage);
             }
             EntryKind::Restarted { usage, .. } => self.spend(*usage),
             EntryKind::Suspended { wake_at } => (self.status, self.wake_at) = (Some(Status::Waiting), *wake_at),
-            EntryKind::Resumed { .. } | EntryKind::CancelRequested {} => {}
+            EntryKind::Resumed { lost, changes, .. } => {
+                self.in_flight -= lost.len() as i64;
+                for lost in lost {
+                    self.spend(Some(lost.usage));
+                }
+                self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);
+            }
+            EntryKind::Reopened { changes, .. } => {
+                (self.end, self.reopens) = (None, true);
+                self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);
+            }
+            EntryKind::CancelRequested {} => {}
             EntryKind::Finished { error, .. } => {
                 let status = match error {
                     None => Status::Completed,

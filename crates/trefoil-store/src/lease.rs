@@ -23,4 +23,6 @@ pub struct Claim {
     pub until: u64,
     /// An owner that is known to be gone: its lease counts as ended.
     pub gone: Option<String>,
+    /// One that has failed may be taken over, too: whoever reopens it.
+    pub failed: bool,
 }

@@ -62,6 +62,9 @@ pub trait Store: Send + Sync {
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>>;
     /// Gives a run back. One that somebody else has claimed since stays theirs.
     async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Takes runs from processes that have ended, or whose leases have run out: they are [`Status::Pending`] then. Returns how many
+    /// that were. For whoever lists runs, or looks for some to go on with.
+    async fn reclaim(&self, now: u64) -> Result<usize>;
     /// Runs that wait for a process: nobody holds them, and they are pending, were interrupted, are due, or have letters.
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
 
@@ -117,6 +120,9 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn release(&self, lease: &Lease) -> Result<()> {
         T::release(self, lease).await
+    }
+    async fn reclaim(&self, now: u64) -> Result<usize> {
+        T::reclaim(self, now).await
     }
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
         T::claimable(self, now, limit).await

@@ -8,9 +8,9 @@ use trefoil_runtime::Usage;
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Nobody has begun with it.
+    /// It can go on, and no process works on it: it was interrupted, or nobody has begun with it.
     Pending,
-    /// A process works on it, or did and was stopped.
+    /// A process works on it.
     Running,
     /// It waits for a person, a signal or a time, and needs no process until then.
     Waiting,
@@ -63,13 +63,27 @@ impl FromStr for Status {
     }
 }
 
-/// What a run has cost so far. All of it comes from its entries.
+/// What a run has cost so far. All of it comes from its entries. Of model calls that were in progress when the process ended, nobody
+/// knows what they cost; while a process works on the run, they are not counted yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Model calls that were scheduled.
     pub calls: u64,
     /// Tokens and money. How many tokens were written to caches is in the entries alone.
     pub usage: Usage,
+}
+
+impl Spent {
+    /// With calls of which nobody knows what they cost, unless they are free.
+    #[must_use]
+    pub fn with_lost(mut self, calls: u64, free: bool) -> Self {
+        self.usage.add(Usage {
+            unknown_calls: calls,
+            unpriced_calls: if free { 0 } else { calls },
+            ..Usage::default()
+        });
+        self
+    }
 }
 
 /// A run at a glance.
@@ -91,6 +105,8 @@ pub struct Record {
     pub error: Option<(String, String)>,
     /// What it has cost so far.
     pub spent: Spent,
+    /// Model calls in progress, or that were when its process ended.
+    pub in_flight: u64,
     /// How many entries its journal has.
     pub entries: u64,
     /// The run that started it.

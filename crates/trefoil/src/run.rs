@@ -97,6 +97,7 @@ impl Run {
                     run: self.id.clone(),
                     result: Err(RunError::new("CANCELLED", "the tokio runtime of the run was shut down")),
                     waiting: Vec::new(),
+                    continues: false,
                     usage: Usage::unknown(),
                     calls: 0,
                     duration_ms: 0,

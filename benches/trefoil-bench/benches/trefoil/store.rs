@@ -45,7 +45,7 @@ impl Kept {
     fn open(folder: &std::path::Path, name: &str, mut runtime: tokio::runtime::Builder) -> Self {
         let runtime = runtime.enable_time().build().unwrap();
         let store = SqliteStore::open(folder.join(name), Options::default()).unwrap();
-        let claim = Some(Claim { owner: "bench".to_owned(), now: 0, until: 1, gone: None });
+        let claim = Some(Claim { owner: "bench".to_owned(), now: 0, until: 1, gone: None, failed: false });
         let run = NewRun { run: "bench".to_owned(), claim, ..NewRun::default() };
         let lease = runtime.block_on(store.create(run)).unwrap().unwrap();
         let empty = runtime.block_on(store.size()).unwrap().used;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use clap::Args;
+use trefoil::internals::Stored;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
-use trefoil::internals::{Owner, Stored};
-use trefoil::store::{Filter, Record, SqliteStore, Status, Store as _};
+use trefoil::store::{Record, SqliteStore, Status, Store as _};
 
-use super::run::{did_not_start, followed, label};
+use super::run::{did_not_start, dollars, followed, label};
 use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
 use crate::runs::past;
 use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, now, wait};
@@ -29,6 +29,12 @@ pub struct Resume {
     /// were done: `ask` leaves the run waiting
     #[arg(long, value_name = "WHAT", default_value = "ask")]
     unknown: Unknown,
+    /// Maximum number of model calls from now on, those before included
+    #[arg(long, value_name = "N")]
+    max_calls: Option<u64>,
+    /// Maximum cost in dollars from now on, what was spent before included
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<u64>,
     #[command(flatten)]
     show: ShowArgs,
     #[command(flatten)]
@@ -57,21 +63,9 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     if args.store.look()?.is_none() {
         return Ok(Vec::new());
     }
-    let store = Arc::new(args.store.resume(&args.durability)?);
-    let ids = wait(async {
-        let mut ids = store.claimable(now(), 1_000).await?;
-        // A process that was killed has left its lease behind. Whether it is gone shows when somebody takes the run over.
-        let running = Filter { status: vec![Status::Running], ..Filter::default() };
-        let owner = Owner::of_process(store.clone());
-        for record in store.list(&running, None, 1_000).await?.runs {
-            if !ids.contains(&record.run) && owner.resume(&record.run).await.is_ok() {
-                ids.push(record.run);
-            }
-            owner.release_all().await?;
-        }
-        ids.sort();
-        Ok(ids)
-    })?;
+    let store = args.store.resume(&args.durability)?;
+    let mut ids = wait(store.claimable(now(), 1_000))?;
+    ids.sort();
     if ids.is_empty() && !args.show.quiet {
         output::note("no run can continue now");
     }
@@ -95,7 +89,7 @@ fn ended(args: &Resume, store: SqliteStore, record: &Record) -> Result<u8, u8> {
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let store = args.store.look_into()?;
     let record = wait(async { store.record(&full_id(&store, run).await?).await })?;
-    if record.status.is_end() {
+    if record.status.is_end() && record.status != Status::Failed {
         return ended(args, store, &record);
     }
     drop(store);
@@ -110,6 +104,8 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let session = Session::new(&args.show, flow.loaded());
     let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
     let engine = engine.store(store).recovery(args.unknown.recovery()).as_begun(&stored.started);
+    let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
+    let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     label(stored.started.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();

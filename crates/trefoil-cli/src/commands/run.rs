@@ -54,7 +54,7 @@ pub struct Run {
 }
 
 /// Micro-dollars.
-fn dollars(text: &str) -> Result<u64, String> {
+pub fn dollars(text: &str) -> Result<u64, String> {
     trefoil_prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
 }
 

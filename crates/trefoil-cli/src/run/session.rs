@@ -315,7 +315,7 @@ fn told(
         report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
     }
     if let Some(store) = end.resumable.filter(|_| error.code != "CANCELLED") {
-        next::after_stop(&outcome.run, store, error.code == "INTERRUPTED");
+        next::after_stop(&outcome.run, store, outcome.continues);
     }
     // Whoever stopped a run knows how to run it again.
     if !show.quiet && (!cancelled || trace.is_some()) {

@@ -28,7 +28,7 @@ pub struct Answer {
 pub fn run(args: &Answer) -> Result<u8, u8> {
     let store = Arc::new(args.store.change()?);
     let run = wait(full_id(&store, &args.run))?;
-    let all = past::waiting(&store, &run)?;
+    let all = past::waiting(&store, &wait(store.record(&run))?)?;
     let one = find(&all, &args.step)?;
     let accepts: Vec<&str> = match &one.prompt {
         Some(_) => one.accepts.iter().map(String::as_str).collect(),

@@ -26,6 +26,6 @@ pub fn run(args: &Events) -> Result<u8, u8> {
     let run = wait(full_id(&store, &args.run))?;
     let stored = past::read(&store, &run)?;
     let lines = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(args.after));
-    past::tell(&store, &stored, lines.clone())?;
+    let _ = past::tell(&store, &stored, lines.clone())?;
     Ok(output::written(lines.written()))
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil::internals::{Stored, history};
-use trefoil::store::SqliteStore;
+use trefoil::store::{Record, SqliteStore};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::{Event, EventKind, EventSink};
 
@@ -16,8 +16,8 @@ pub fn read(store: &SqliteStore, run: &str) -> Result<Stored, u8> {
     block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
 }
 
-/// Tells a run's events to somebody.
-pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<(), u8> {
+/// Tells a run's events to somebody. Returns what nobody knows whether it was done, if no process works on the run.
+pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     block_on(history(store.clone(), stored, events))?.map_err(|error| {
         output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
         exit::FAILED
@@ -25,11 +25,14 @@ pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink
 }
 
 /// What a run waits for, by its journal; empty: for nobody.
-pub fn waiting(store: &Arc<SqliteStore>, run: &str) -> Result<Vec<Waiting>, u8> {
+pub fn waiting(store: &Arc<SqliteStore>, record: &Record) -> Result<Vec<Waiting>, u8> {
     let last = Arc::new(Last::default());
-    tell(store, &read(store, run)?, last.clone())?;
-    let waiting = last.0.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(waiting.clone())
+    let mut unknown = tell(store, &read(store, &record.run)?, last.clone())?;
+    let mut waiting = last.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // A process that works on the run knows what it has begun.
+    unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
+    waiting.extend(unknown);
+    Ok(waiting)
 }
 
 /// How a run ended, if it has.

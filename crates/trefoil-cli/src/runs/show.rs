@@ -42,7 +42,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let store = Arc::new(args.store.look_into()?);
     let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
-    let waiting = if open { past::waiting(&store, &record.run)? } else { Vec::new() };
+    let waiting = if open { past::waiting(&store, &record)? } else { Vec::new() };
     if args.output.is_json() {
         let mut json = record::json(&record);
         if let Some(members) = json.as_object_mut().filter(|_| !waiting.is_empty()) {

@@ -278,7 +278,9 @@ impl<'p> Scene<'p> {
         for name in ["unknown_calls", "unpriced_calls"] {
             spent.as_object_mut().unwrap().remove(name);
         }
-        let calls = if self.program.fails { Json::Null } else { shown["calls"].clone() };
+        // A call that was under way at a crash was made, and is made again.
+        let made = shown["calls"].as_u64().unwrap_or_default().saturating_sub(expected);
+        let calls = if self.program.fails { Json::Null } else { made.into() };
         let spent = (spent, calls);
         Ok(Whole { out, calls: self.provider.asked_by_now().len(), spent })
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-pub use read::{KeyPart, parent, parts, unmarked, without_try};
+pub use read::{KeyPart, own_step, parent, parts, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{KeyBuilder, Path};
 

@@ -72,6 +72,18 @@ pub fn without_try(key: &str) -> &str {
     }
 }
 
+/// The key of the step that an activity belongs to: without the try, and without what names an activity of the machine's own.
+pub fn own_step(key: &str) -> &str {
+    let last = key.rfind('/').map_or(0, |at| at + 1);
+    let own = key.get(last..).and_then(|segment| segment.rsplit_once('~'));
+    match own {
+        Some((before, name)) if !name.bytes().all(|b| b.is_ascii_digit()) => {
+            without_try(key.get(..last + before.len()).unwrap_or(key))
+        }
+        _ => without_try(key),
+    }
+}
+
 /// The key around a key: without its last part.
 pub fn parent(key: &str) -> Option<&str> {
     let end = key.rfind(['/', '@', '[', '#', '!', '~'])?;
@@ -110,6 +122,12 @@ mod tests {
     fn a_key_loses_its_try_and_nothing_else() {
         assert_eq!((without_try("a!2"), without_try("a@2/b!10")), ("a", "a@2/b"));
         assert_eq!((without_try("a!"), without_try("a!2/b"), without_try("a")), ("a!", "a!2/b", "a"));
+    }
+
+    #[test]
+    fn an_activity_belongs_to_a_step() {
+        let steps = ["a", "a!2", "a!2~limit", "a~delay", "b~x/a~2", "b/a~2!3~timeout.1", "~budget"].map(own_step);
+        assert_eq!(steps, ["a", "a", "a", "a", "b~x/a~2", "b/a~2", ""]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod intake;
 mod jitter;
 mod lifecycle;
 mod limit;
+mod lost;
 mod money;
 mod replay;
 mod spawn;
@@ -31,7 +32,7 @@ mod trail;
 mod turn;
 mod verdict;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::Program;
@@ -40,13 +41,13 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::event::EventKind;
-use crate::journal::Flags;
+use crate::journal::{Changes, Flags, Lost};
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
 
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
-pub use replay::{Past, Replay, Resumed, Unwatched, Watcher};
+pub use replay::{Kept, Past, Rebuild, Reopening, Replay, Resumed, Scan, Unwatched, Watcher};
 use turn::{Core, Turn};
 
 /// Tasks done at a stretch, before others have their turn. Nothing that a run does depends on it.
@@ -154,14 +155,48 @@ impl Machine {
         self.turn(|_| {})
     }
 
-    /// Adds to what the run has used: what an activity did of which nobody knows the end.
+    /// Adds to what the run has used: what an activity did of which nobody knows the end, or whose end is void.
     pub fn spent(&mut self, key: &Key, usage: Usage) {
         self.core.usage.add(usage);
+        let mut at = self.core.pending.get(key).and_then(|p| self.core.frames.get(p.frame)).map(|f| f.activation);
+        while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
+            call.tokens = call.tokens.saturating_add(usage.total());
+            call.cost = call.cost.saturating_add(usage.cost_micro);
+            at = call.caller;
+        }
         if usage.unpriced_calls > 0
             && let Some(pending) = self.core.pending.get(key)
         {
             self.core.assumed = self.core.assumed.saturating_add(pending.reserved);
         }
+    }
+
+    /// Model calls were under way when the process that made them ended. Each counts as made, with what it is taken to have
+    /// used, and is asked for again; a limit on calls or money that has no room for that ends the run.
+    pub fn lost(&mut self, lost: &[Lost], at_ms: u64) -> Output {
+        self.turn(|turn| turn.lost(lost, at_ms))
+    }
+
+    /// Asks again for activities that are under way, as if they had not been asked for: whoever was to do them does not.
+    pub fn ask_again(&mut self, keys: &[Key], at_ms: u64) -> Output {
+        self.turn(|turn| turn.ask_again(keys, at_ms))
+    }
+
+    /// The result of an activity was there before, so it is no further call.
+    pub fn was_kept(&mut self, activity: &Activity) {
+        if matches!(activity.request, Request::Model(_)) && !activity.again {
+            self.core.calls = self.core.calls.saturating_sub(1);
+        }
+    }
+
+    /// Something is different from now on.
+    pub fn change(&mut self, changes: &Changes) {
+        self.core.flags.change(changes);
+    }
+
+    /// What else the run depends on, as it is now.
+    pub fn flags(&self) -> &Flags {
+        &self.core.flags
     }
 
     /// Stops everything; the run ends with `CANCELLED`.
@@ -231,27 +266,26 @@ impl Machine {
     }
 }
 
-/// What was asked for and cancelled in one turn was never asked for. How many model calls that takes back.
+/// What was asked for and then cancelled in one turn was never asked for. How many model calls that takes back.
 fn settle(commands: &mut Vec<Command>) -> u64 {
-    let started = commands.iter().any(|c| matches!(c, Command::Start(_)));
-    let cancelled: BTreeSet<Key> = commands
-        .iter()
-        .filter_map(|c| if let Command::Cancel(key) = c { Some(key.clone()) } else { None })
-        .filter(|_| started)
-        .collect();
-    if cancelled.is_empty() {
-        return 0;
-    }
-    let mut calls = 0;
-    let mut void = BTreeSet::new();
-    commands.retain(|c| match c {
-        Command::Start(activity) if cancelled.contains(&activity.key) => {
-            void.insert(activity.key.clone());
-            calls += u64::from(matches!(activity.request, Request::Model(_)));
-            false
+    let (mut open, mut void, mut calls) = (BTreeMap::new(), BTreeSet::new(), 0);
+    for (at, command) in commands.iter().enumerate() {
+        match command {
+            Command::Start(activity) => {
+                open.insert(&activity.key, (at, matches!(activity.request, Request::Model(_))));
+            }
+            Command::Cancel(key) => {
+                if let Some((asked, model)) = open.remove(key) {
+                    void.extend([asked, at]);
+                    calls += u64::from(model);
+                }
+            }
+            Command::Finish(_) => {}
         }
-        Command::Cancel(key) => !void.contains(key),
-        _ => true,
-    });
+    }
+    if !void.is_empty() {
+        let mut at = 0..;
+        commands.retain(|_| at.next().is_none_or(|at| !void.contains(&at)));
+    }
     calls
 }

@@ -99,6 +99,12 @@ pub enum Purpose {
 }
 
 impl Core {
+    /// What the run has used is what it had used in the time before.
+    pub fn spent_before(&mut self, before: &Self) {
+        (self.usage, self.assumed) = (before.usage, before.assumed);
+        (self.calls, self.answered) = (before.calls, before.answered);
+    }
+
     /// Before the start.
     pub fn new(flags: Flags) -> Self {
         Self {

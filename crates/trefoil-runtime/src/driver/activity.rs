@@ -49,6 +49,12 @@ impl World {
         self.ports.humans.decided(self.site(activity, &Meter::default())).await
     }
 
+    /// Of a model call: the model.
+    pub fn model(&self, activity: &Activity) -> Option<String> {
+        let Request::Model(request) = &activity.request else { return None };
+        Some(self.ports.models.label(request))
+    }
+
     /// What ports go by.
     fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
         let Activity { key, step, labels, .. } = activity;
@@ -121,7 +127,8 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let Came { result, usage, warnings, told, partial } = came;
-    let about = About { usage, duration_ms: effect.then_some(duration_ms), told, warnings, partial };
+    let model = world.model(&activity);
+    let about = About { model, usage, duration_ms: effect.then_some(duration_ms), told, warnings, partial, kept: None };
     Performed::Done(Box::new(Done { activity, result, about }))
 }
 
@@ -175,10 +182,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
 }
 
 async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunError> {
-    let Some(host) = &at.world.ports.commands else {
-        let error = RunError::new("REFUSED", "commands are not allowed in this run");
-        return Err(error.help("allow them with `--allow-command`"));
-    };
+    let Some(host) = &at.world.ports.commands else { return Err(not_allowed(None)) };
     let env = request.env.iter().map(|(name, value)| Ok((name.clone(), at.fill(value)?)));
     let request = CommandRequest {
         script: request.script.clone(),
@@ -191,6 +195,12 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
         Err(ToolError::Timeout) => Err(RunError::new("TIMEOUT", "the command timed out").cause(Cause::Timeout)),
         Err(ToolError::Failed(why)) => Err(RunError::new("COMMAND_FAILED", why)),
     }
+}
+
+/// Nobody here may run commands.
+pub fn not_allowed(key: Option<Key>) -> RunError {
+    let error = RunError { key, ..RunError::new("REFUSED", "commands are not allowed in this run") };
+    error.help("allow them with `--allow-command`")
 }
 
 /// `{status, exit_code, stdout, stderr}`.

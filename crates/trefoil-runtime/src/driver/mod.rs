@@ -11,6 +11,7 @@ mod fill;
 mod model;
 mod past;
 mod recovery;
+mod reopen;
 mod shown;
 mod suspend;
 mod told;
@@ -26,14 +27,16 @@ use trefoil_template::Value;
 use crate::ports::{JournalError, Ports};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::journal::{EntryKind, Flags, Identity, SourceFile, Started};
+use trefoil_machine::journal::{Answering, Changes, Entry, EntryKind, Flags, Identity, SourceFile, Started};
 use trefoil_machine::request::Usage;
-use trefoil_machine::{Machine, Prepared, Replay, Resumed};
+use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed};
 
 use activity::World;
 pub use cancel::Cancel;
-use past::Teller;
+use past::{Reader, Teller};
+use recovery::Open;
 pub use recovery::{OnUnknown, Recovery};
+use told::STOPPED;
 use turns::Driver;
 
 /// How a run is run.
@@ -57,6 +60,8 @@ pub struct Options {
     pub answers: String,
     /// Which model each agent is answered by, for the journal.
     pub models: Vec<(String, String)>,
+    /// Of a run that is gone on with: limits that are different from now on.
+    pub changes: Changes,
     /// Stops the run.
     pub cancel: Cancel,
     /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`](trefoil_machine::EventKind::RunStarted).
@@ -83,6 +88,7 @@ impl Default for Options {
             bundle: None,
             answers: String::new(),
             models: Vec::new(),
+            changes: Changes::default(),
             cancel: Cancel::default(),
             answers_from: None,
             placeholder: false,
@@ -102,6 +108,8 @@ pub struct RunOutcome {
     pub result: Result<Value, RunError>,
     /// What a suspended run waits for. Empty: it has ended.
     pub waiting: Vec<Waiting>,
+    /// It has not ended: it goes on when it is resumed.
+    pub continues: bool,
     /// Tokens and money spent.
     pub usage: Usage,
     /// Model calls, failed and cancelled ones included.
@@ -113,8 +121,15 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// A run that failed before it could do anything.
     fn failed(run: &str, error: RunError) -> Self {
-        let waiting = Vec::new();
-        Self { run: run.into(), result: Err(error), waiting, usage: Usage::default(), calls: 0, duration_ms: 0 }
+        Self {
+            run: run.into(),
+            result: Err(error),
+            waiting: Vec::new(),
+            continues: false,
+            usage: Usage::default(),
+            calls: 0,
+            duration_ms: 0,
+        }
     }
 }
 
@@ -155,73 +170,142 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 }
 
 /// The same, for a program that is run more than once.
-pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, options: Options) -> RunOutcome {
+pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, mut options: Options) -> RunOutcome {
     let world = World::new(prepared, ports, run.into(), 0);
-    let (resumed, last) = match replay(&world, &options).await {
-        Ok(replayed) => replayed,
+    let Read { first, mut replay, last } = match read(&world, &options, &mut Teller(&world)).await {
+        Ok(read) => read,
         Err(error) => return RunOutcome::failed(run, error),
     };
-    if let Some(result) = ended(last, resumed.finished.as_ref()) {
-        let (usage, calls) = (resumed.machine.usage(), resumed.machine.calls());
-        let (run, waiting, duration_ms) = (run.into(), Vec::new(), resumed.at_ms);
-        return RunOutcome { run, result, waiting, usage, calls, duration_ms };
+    let mut reopened = None;
+    match ended(&last, replay.outcome()) {
+        None => {}
+        Some(Err(error)) if error.code != STOPPED => {
+            let changes = changes(&mut options, &replay);
+            match reopen::reopen(&world, &first, replay, &error, changes).await {
+                Ok(again) => (replay, reopened) = (again.replay, Some((again.kind, again.told))),
+                Err(error) => return RunOutcome::failed(run, error),
+            }
+        }
+        Some(result) => {
+            let (usage, calls) = (replay.machine().usage(), replay.machine().calls());
+            let (run, waiting, duration_ms) = (run.into(), Vec::new(), replay.at_ms());
+            return RunOutcome { run, result, waiting, continues: false, usage, calls, duration_ms };
+        }
     }
+    let changes = if reopened.is_some() { Changes::default() } else { changes(&mut options, &replay) };
+    let resumed = match replay.end(&mut Teller(&world)) {
+        Ok(resumed) => resumed,
+        Err(error) => return RunOutcome::failed(run, error),
+    };
     if resumed.fruitless >= options.max_fruitless {
         return RunOutcome::failed(run, recovery::hopeless(resumed.fruitless));
     }
-    let since = world.ports.clock.wall_ms().saturating_sub(resumed.started.at);
-    let execution = resumed.executions.saturating_add(1);
-    // The run's clock counts the time without a process; a wall clock that was set back does not turn it back.
-    world.watch.continue_from(resumed.at_ms.max(since));
+    // The run's clock counts the time without a process, but not the time after its end; a wall clock that was set back does
+    // not turn it back.
+    let since = world.ports.clock.wall_ms().saturating_sub(resumed.origin);
+    let (execution, now) = match &reopened {
+        Some(_) => (resumed.executions, resumed.at_ms),
+        None => (resumed.executions.saturating_add(1), resumed.at_ms.max(since)),
+    };
+    world.watch.continue_from(now);
     let world = Arc::new(World { execution, ..world });
     world.ports.events.caught_up();
-    let mut driver = Driver::new(resumed.machine.in_pieces(), world, options);
-    driver.continue_at(resumed.next_seq);
-    driver.record(EntryKind::Resumed { engine: ENGINE.to_owned(), execution });
-    driver.again(execution, resumed.notes, resumed.restart).await;
-    driver.drive(resumed.output).await
+    let Resumed { machine, notes, restart, output, kept, next_seq, .. } = resumed;
+    let mut driver = Driver::new(machine.in_pieces(), world, options);
+    // The entry that reopens it has been replayed and is written now.
+    driver.continue_at(next_seq.saturating_sub(u64::from(reopened.is_some())), kept);
+    let open = Open { execution, notes, restart, output };
+    let begun = match reopened {
+        None => driver.again(changes, open).await,
+        Some((kind, told)) => driver.reopened(kind, told, open).await,
+    };
+    match begun {
+        Ok(()) => driver.drive(Output::default()).await,
+        Err(error) => driver.end(Err(error)).await,
+    }
+}
+
+/// What is different from now on.
+fn changes(options: &mut Options, replay: &Replay) -> Changes {
+    let now = std::mem::take(&mut options.changes);
+    let flags = replay.machine().flags();
+    // Prices stay what they were as long as the same answers.
+    let other = options.answers != replay.answers() && !options.answers.is_empty();
+    let models = other.then(|| Answering {
+        answers: options.answers.clone(),
+        models: options.models.clone(),
+        prices: std::mem::take(&mut options.prices),
+    });
+    Changes {
+        max_calls: now.max_calls.filter(|_| now.max_calls != flags.max_calls),
+        max_cost_micro: now.max_cost_micro.filter(|_| now.max_cost_micro != flags.max_cost_micro),
+        models,
+    }
 }
 
 /// Tells the events of a run's journal to [`Ports::events`], with the numbers that they had when they happened. Nothing is
-/// done.
+/// done. Returns what nobody knows whether it was done, if no process works on the run: tools and commands that were under way.
 ///
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it is of another program.
-pub async fn retell(prepared: Arc<Prepared>, run: &str, ports: Ports, options: &Options) -> Result<(), RunError> {
+pub async fn retell(
+    prepared: Arc<Prepared>,
+    run: &str,
+    ports: Ports,
+    options: &Options,
+) -> Result<Vec<Waiting>, RunError> {
     let world = World::new(prepared, ports, run.into(), 0);
-    replay(&world, options).await.map(|_| ())
+    let Read { replay, .. } = read(&world, options, &mut Teller(&world)).await?;
+    let resumed = replay.end(&mut Teller(&world))?;
+    let unknown = resumed.restart.iter().filter(|activity| !recovery::may_repeat(&world, &activity.request));
+    Ok(unknown.map(|activity| world.waiting(activity)).collect())
 }
 
-/// Replays a run's journal as it is read, so that no more of it is in memory than a page; also its last entry.
-async fn replay(world: &World, options: &Options) -> Result<(Resumed, Option<EntryKind>), RunError> {
+/// A journal that was read to its end.
+struct Read {
+    first: Entry,
+    replay: Replay,
+    last: EntryKind,
+}
+
+/// Replays a run's journal as it is read, so that no more of it is in memory than a page.
+async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut W) -> Result<Read, RunError> {
     let run = &world.watch.run;
-    let mut teller = Teller(world);
-    let (mut replay, mut last, mut next) = (None::<Replay>, None, 0);
+    let journal = &*world.ports.journal;
+    let (mut read, mut next) = (None::<Read>, 0);
     loop {
-        let page = world.ports.journal.read(run, next).await.map_err(journal_error)?;
-        for entry in &page {
-            match &mut replay {
+        let page = journal.read(run, next).await.map_err(journal_error)?;
+        if page.is_empty() {
+            break;
+        }
+        for entry in page {
+            next = entry.seq.saturating_add(1);
+            match &mut read {
                 None => {
                     if let EntryKind::Started(started) = &entry.kind {
-                        let (key, location, began) = world.began_run(started, options);
-                        world.watch.note_at(0, key, location, began);
+                        watcher.began(started, options);
                     }
-                    replay = Some(Replay::begin(world.prepared.clone(), entry, &mut teller)?);
+                    let replay = Replay::begin(world.prepared.clone(), &entry, watcher)?;
+                    read = Some(Read { replay, last: entry.kind.clone(), first: entry });
                 }
-                Some(replay) => replay.entry(entry, &mut teller)?,
+                Some(Read { first, replay, last }) => {
+                    match replay.reopening(&entry)? {
+                        None => replay.entry(&entry, watcher)?,
+                        Some(next) => {
+                            let rebuild = replay.rebuild(first, next)?;
+                            let rebuild = reopen::rebuilt(journal, run, entry.seq, rebuild).await?;
+                            rebuild.end(&entry, replay, watcher)?;
+                        }
+                    }
+                    *last = entry.kind;
+                }
             }
-            next = entry.seq.saturating_add(1);
-        }
-        match page.into_iter().next_back() {
-            Some(entry) => last = Some(entry.kind),
-            None => break,
         }
         // A long journal leaves others their turn.
         tokio::task::yield_now().await;
     }
-    let replay = replay.ok_or_else(|| RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty")))?;
-    Ok((replay.end(&mut teller)?, last))
+    read.ok_or_else(|| RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty")))
 }
 
 fn journal_error(error: JournalError) -> RunError {
@@ -249,11 +333,11 @@ fn identity(prepared: &Prepared, options: &mut Options) -> Identity {
 }
 
 /// How a journal says that its run ended. The place of a failure is what replaying it found: journals have none.
-fn ended(last: Option<EntryKind>, replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
-    let Some(EntryKind::Finished { output, error }) = last else { return None };
+fn ended(last: &EntryKind, replayed: Option<&Result<Value, RunError>>) -> Option<Result<Value, RunError>> {
+    let EntryKind::Finished { output, error } = last else { return None };
     Some(match (error, replayed) {
-        (None, _) => Ok(output.unwrap_or_default()),
-        (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error }),
-        (Some(error), _) => Err(error),
+        (None, _) => Ok(output.clone().unwrap_or_default()),
+        (Some(error), Some(Err(found))) => Err(RunError { location: found.location, ..error.clone() }),
+        (Some(error), _) => Err(error.clone()),
     })
 }

@@ -2,13 +2,28 @@
 
 use std::sync::Arc;
 
+use super::ENGINE;
 use super::activity::{Done, World};
+use super::told::Untold;
 use super::turns::{Driver, Waits};
 use crate::ports::Decided;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
-use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::journal::{About, Changes, EntryKind, Lost};
 use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::{Machine, Output};
+
+/// What a run that is gone on with was at when its process ended.
+pub struct Open {
+    /// How often it has been gone on with, this time included.
+    pub execution: u32,
+    /// What whoever goes on with it should know.
+    pub notes: Vec<String>,
+    /// What had begun and not ended.
+    pub restart: Vec<Activity>,
+    /// What was asked for beyond that.
+    pub output: Output,
+}
 
 /// What becomes of unknown activities. Models are called again; time, people and conditions on what is set cost nothing to
 /// ask again. Of tools and commands only those that may be called twice are called again unasked (decision C15).
@@ -46,7 +61,7 @@ fn unknown(activity: &Activity) -> RunError {
 }
 
 /// Whether doing it twice is the same as doing it once.
-fn may_repeat(world: &World, request: &Request) -> bool {
+pub fn may_repeat(world: &World, request: &Request) -> bool {
     match request {
         Request::Tool(request) => world.ports.tools.is_idempotent(request),
         Request::Command(_) => false,
@@ -54,36 +69,76 @@ fn may_repeat(world: &World, request: &Request) -> bool {
     }
 }
 
+/// The model calls among activities, with what each is taken to have used.
+pub fn lost(machine: &Machine, open: &[Activity]) -> Vec<Lost> {
+    let models = open.iter().filter(|a| matches!(a.request, Request::Model(_)));
+    models.map(|a| Lost { key: a.key.clone(), usage: machine.priced(a, Usage::unknown()) }).collect()
+}
+
 impl Driver {
     /// Takes up what was under way when the process before ended.
-    pub async fn again(&mut self, execution: u32, notes: Vec<String>, restart: Vec<Activity>) {
+    pub async fn again(&mut self, changes: Changes, resumed: Open) -> Result<(), RunError> {
+        let Open { execution, notes, restart, output } = resumed;
+        let lost = lost(&self.machine, &restart);
         self.tell((None, None, EventKind::RunResumed { execution }));
         for activity in restart.iter().filter(|a| matches!(a.request, Request::Human(_))) {
             self.tell_began(activity);
         }
+        for (activity, lost) in restart.iter().filter(|a| matches!(a.request, Request::Model(_))).zip(&lost) {
+            self.tell(self.world.lost(activity, &lost.usage));
+        }
         for message in notes {
             self.world.watch.delta(None, None, EventKind::Warning { message });
         }
-        for activity in restart {
-            let activity = Arc::new(activity);
-            if may_repeat(&self.world, &activity.request) {
-                self.repeat(activity);
-                continue;
-            }
-            let policy = match &activity.request {
-                Request::Command(_) => self.options.recovery.commands,
-                _ => self.options.recovery.tools,
-            };
-            let decided = match policy {
-                OnUnknown::Ask => self.world.decided(&activity).await,
-                OnUnknown::Retry => Some(Decided::Retry),
-                OnUnknown::Fail => Some(Decided::Fail),
-            };
-            match decided {
-                Some(decided) => self.decide(activity, decided),
-                None => self.wait(activity, Waits::Decision),
-            }
+        let (engine, at_ms) = (ENGINE.to_owned(), self.world.watch.now_ms());
+        self.machine.change(&changes);
+        let changes = Box::new(changes);
+        self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
+        self.take(output).await?;
+        for activity in restart.into_iter().filter(|a| !matches!(a.request, Request::Model(_))) {
+            self.take_up(Arc::new(activity)).await?;
         }
+        if !lost.is_empty() {
+            let output = self.machine.lost(&lost, at_ms);
+            self.take(output).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with a run that had failed.
+    pub async fn reopened(&mut self, kind: EntryKind, told: Vec<Untold>, open: Open) -> Result<(), RunError> {
+        for untold in told {
+            self.tell(untold);
+        }
+        self.record(kind);
+        self.take(open.output).await?;
+        for activity in open.restart {
+            self.take_up(Arc::new(activity)).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_up(&mut self, activity: Arc<Activity>) -> Result<(), RunError> {
+        if may_repeat(&self.world, &activity.request) {
+            self.repeat(activity);
+            return Ok(());
+        }
+        let policy = match &activity.request {
+            Request::Command(_) => self.options.recovery.commands,
+            _ => self.options.recovery.tools,
+        };
+        let decided = match policy {
+            OnUnknown::Ask => self.world.decided(&activity).await,
+            OnUnknown::Retry => Some(Decided::Retry),
+            OnUnknown::Fail => Some(Decided::Fail),
+        };
+        match decided {
+            // What was decided stays for a process that may do it.
+            Some(Decided::Retry) if let Some(error) = self.may_not(&activity) => return Err(error),
+            Some(decided) => self.decide(activity, decided),
+            None => self.wait(activity, Waits::Decision),
+        }
+        Ok(())
     }
 
     /// Does what somebody decided about an unknown activity.
@@ -101,10 +156,7 @@ impl Driver {
     /// Does it again.
     fn repeat(&mut self, activity: Arc<Activity>) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
-            let usage = matches!(activity.request, Request::Model(_)).then(Usage::unknown);
-            let usage = usage.map(|usage| self.machine.priced(&activity, usage));
-            self.record(EntryKind::Restarted { key: activity.key.clone(), usage });
-            self.machine.spent(&activity.key, usage.unwrap_or_default());
+            self.record(EntryKind::Restarted { key: activity.key.clone(), usage: None });
             self.tell_began(&activity);
         }
         self.starting.push(activity);

@@ -10,7 +10,7 @@ use trefoil_machine::event::{EventKind, Waiting};
 use trefoil_machine::guard;
 use trefoil_machine::journal::{About, Started};
 use trefoil_machine::key::Key;
-use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
+use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest, Usage};
 use trefoil_machine::{Noted, effective_input};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -79,9 +79,15 @@ impl World {
         vec![(Some(activity.key.clone()), self.place(activity), kind)]
     }
 
+    /// Nobody knows what came of a model call: its process is gone.
+    pub fn lost(&self, activity: &Activity, usage: &Usage) -> Untold {
+        let kind = EventKind::ModelStopped { usage: *usage, partial: None };
+        (Some(activity.key.clone()), self.place(activity), kind)
+    }
+
     /// An activity ended: its entry is stored.
     pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
-        let About { usage, duration_ms, told, warnings, partial } = about;
+        let About { model: _, usage, duration_ms, told, warnings, partial, kept: _ } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return Vec::new(),

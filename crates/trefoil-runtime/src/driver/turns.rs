@@ -1,6 +1,6 @@
 //! The turns of a run: what came back, what the machine makes of it, what is written down, what is started.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -19,6 +19,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, Entry, EntryKind, VERSION};
 use trefoil_machine::key::Key;
+use trefoil_machine::machine::Kept;
 use trefoil_machine::request::{Activity, Request};
 use trefoil_machine::{Command, Completion, Machine, Output};
 
@@ -50,6 +51,10 @@ pub struct Driver {
     /// Model calls stopped on their way, to be booked when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     finished: Option<Result<Value, RunError>>,
+    /// What ends here goes on elsewhere.
+    stays: bool,
+    /// Results from the time before the run was reopened.
+    kept: BTreeMap<Key, Kept>,
 }
 
 /// An activity under way.
@@ -102,12 +107,14 @@ impl Driver {
             under_way: IndexMap::new(),
             stopped: Vec::new(),
             finished: None,
+            stays: false,
+            kept: BTreeMap::new(),
         }
     }
 
-    /// The number of the next entry.
-    pub fn continue_at(&mut self, seq: u64) {
-        self.next_seq = seq;
+    /// The number of the next entry, and what need not be done because it was done before.
+    pub fn continue_at(&mut self, seq: u64, kept: BTreeMap<Key, Kept>) {
+        (self.next_seq, self.kept) = (seq, kept);
     }
 
     /// Goes on until the run has ended or is suspended.
@@ -125,11 +132,20 @@ impl Driver {
             if let Some(result) = self.finished.take() {
                 return self.end(result).await;
             }
+            let command = |a: &&Arc<Activity>| matches!(a.request, Request::Command(_));
+            let next = self.asked.iter().chain(&self.starting).find(command).cloned();
+            if let Some(error) = next.and_then(|command| self.may_not(&command)) {
+                return self.end(Err(error)).await;
+            }
             self.schedule();
             if let Err(error) = self.commit().await {
                 return self.end(Err(error)).await;
             }
             self.start();
+            if !self.done.is_empty() {
+                turn = Ok(());
+                continue;
+            }
             turn = match self.next().await {
                 Ok(Next::Done(first)) => self.complete_with(*first).await,
                 Ok(Next::Arrived(arrived)) => {
@@ -151,6 +167,17 @@ impl Driver {
         }
     }
 
+    /// Why a run that is gone on with stops here, if it does: it has come to a command, and this process may not run any. Another
+    /// one may.
+    pub(super) fn may_not(&mut self, next: &Activity) -> Option<RunError> {
+        let command = matches!(next.request, Request::Command(_)) && self.world.ports.commands.is_none();
+        if !command || !self.keeps || self.world.execution == 0 {
+            return None;
+        }
+        self.stays = true;
+        Some(activity::not_allowed(Some(next.key.clone())))
+    }
+
     /// To be told when what has been recorded so far is written.
     pub(super) fn tell(&mut self, untold: Untold) {
         self.untold.push(untold);
@@ -166,6 +193,13 @@ impl Driver {
     fn schedule(&mut self) {
         let now = self.world.watch.now_ms();
         for activity in std::mem::take(&mut self.asked) {
+            let kept = self.kept.remove(&activity.key).filter(|kept| kept.content == activity.content);
+            if let Some(Kept { seq, value, about, .. }) = kept {
+                let about = About { usage: None, kept: Some(seq), ..about };
+                self.tell_began(&activity);
+                self.done.push(Done { activity, result: Ok(value), about });
+                continue;
+            }
             self.record_at(now, || EntryKind::Scheduled {
                 key: activity.key.clone(),
                 sort: activity.request.sort().to_owned(),
@@ -305,6 +339,9 @@ impl Driver {
         let now = self.world.watch.now_ms();
         for Done { activity, result, mut about } in batch {
             let key = activity.key.clone();
+            if about.kept.is_some() {
+                self.machine.was_kept(&activity);
+            }
             // From here on the journal says what it cost.
             let usage = about.usage.map(|usage| self.machine.priced(&activity, usage));
             about.usage = usage;
@@ -347,7 +384,8 @@ impl Driver {
             let key = activity.key.clone();
             let result = Err(RunError::new(STOPPED, "the call was stopped"));
             let usage = self.machine.priced(&activity, meter.read());
-            let about = About { partial: self.world.partial(&activity, &meter), ..About::usage(Some(usage)) };
+            let model = self.world.model(&activity);
+            let about = About { model, partial: self.world.partial(&activity, &meter), ..About::usage(Some(usage)) };
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if let Err(error) = &result {
@@ -359,7 +397,7 @@ impl Driver {
     }
 
     /// Acts on what the machine says, until it waits for something or has ended.
-    async fn take(&mut self, mut output: Output) -> Result<(), RunError> {
+    pub(super) async fn take(&mut self, mut output: Output) -> Result<(), RunError> {
         loop {
             let more = output.more;
             self.take_piece(output);
@@ -386,7 +424,14 @@ impl Driver {
         let mut void = BTreeSet::new();
         for command in output.commands {
             match command {
-                Command::Start(activity) => self.asked.push(Arc::new(activity)),
+                Command::Start(activity) => {
+                    // Stopped, and asked for anew.
+                    if void.remove(&activity.key) {
+                        self.asked.retain(|a| a.key != activity.key);
+                        self.starting.retain(|a| a.key != activity.key);
+                    }
+                    self.asked.push(Arc::new(activity));
+                }
                 Command::Cancel(key) => match self.put_away(&key) {
                     Some(UnderWay { activity, waits, meter, .. }) => {
                         if matches!(activity.request, Request::Model(_)) {
@@ -414,7 +459,7 @@ impl Driver {
         self.record_at(now, || kind);
     }
 
-    fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
+    pub(super) fn record_at(&mut self, at_ms: u64, kind: impl FnOnce() -> EntryKind) {
         if self.keeps {
             self.buffer.push(Entry { v: VERSION, seq: self.next_seq, at_ms, kind: kind() });
             self.next_seq += 1;
@@ -435,7 +480,7 @@ impl Driver {
         })
     }
 
-    async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
+    pub(super) async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
         // The machine's own errors may repeat what a model or a tool gave back.
         let result = result.map_err(|error| self.world.secrets.hide_error(error));
         // Everything under way ends here: its futures are dropped.
@@ -443,7 +488,8 @@ impl Driver {
         let mut result = result.map(|value| self.world.result(value));
         let (output, error) = sides(&result);
         // One whose journal cannot be written, or that goes on elsewhere, has not ended.
-        let mut open = error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
+        let mut open =
+            self.stays || error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
         if !open {
             self.record(EntryKind::Finished { output, error: error.map(RunError::stored) });
         }
@@ -452,7 +498,12 @@ impl Driver {
         {
             (result, open) = (Err(failed), true);
         }
-        let outcome = self.outcome(result, Vec::new());
+        let failed = result.as_ref().err().filter(|error| self.keeps && !open && error.code != STOPPED);
+        let continues = match failed {
+            Some(error) => super::reopen::is_possible(&self.world, &self.options, error).await,
+            None => open && self.keeps,
+        };
+        let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };
         let RunOutcome { usage, calls, duration_ms, .. } = outcome;
         let (output, error) = sides(&outcome.result);
         let finished = EventKind::RunFinished { output, error, usage, calls, duration_ms };
@@ -469,7 +520,8 @@ impl Driver {
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
         let (usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
         let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
-        RunOutcome { run, result, waiting, usage, calls, duration_ms }
+        let continues = !waiting.is_empty();
+        RunOutcome { run, result, waiting, continues, usage, calls, duration_ms }
     }
 }
 

@@ -211,7 +211,7 @@ fn a_run_that_ends_its_process_every_time_is_given_up() {
     let mut again = world;
     // Each process ends right after it began.
     for execution in 1..=3u32 {
-        let resumed = EntryKind::Resumed { engine: "0".into(), execution };
+        let resumed = EntryKind::Resumed { engine: "0".into(), execution, lost: Vec::new(), changes: Box::default() };
         let seq = entries.len() as u64 + u64::from(execution) - 1;
         let entry = Entry { v: 1, seq, at_ms: 9, kind: resumed };
         block_on(again.journal.append("r1", &[entry])).unwrap();

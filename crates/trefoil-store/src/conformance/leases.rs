@@ -2,7 +2,7 @@
 
 use trefoil_template::Value;
 
-use super::{batch, begun, claim, done, ended, entry, equal, expect, finished, refused, scheduled};
+use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, resumed, scheduled};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::inbox::{Letter, LetterKind};
@@ -13,6 +13,7 @@ use crate::record::Status;
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     fencing(store).await?;
     claimable(store).await?;
+    reclaimed(store).await?;
     letters(store).await
 }
 
@@ -73,6 +74,33 @@ async fn claimable(store: &dyn Store) -> Result<(), String> {
     expect(is(12_000).await?, "a run that waits is claimable when a letter has come")?;
     done(store.delete("due", 60_000).await, "deleting a run that nobody holds")?;
     expect(!is(90_000).await?, "a run that is gone is not claimable")
+}
+
+/// A run that no process works on any more is pending, and what its calls in progress cost is not known.
+async fn reclaimed(store: &dyn Store) -> Result<(), String> {
+    let lease = begun(store, "left", "main", 1_000).await?;
+    done(store.append(&lease, batch(&[entry(1, scheduled("a")), entry(2, scheduled("b"))])?).await, "appending")?;
+    done(store.append(&lease, batch(&[entry(3, completed("a", "text".into(), 5))])?).await, "appending")?;
+    let seen = async || -> Result<_, String> {
+        let record = done(store.record("left").await, "reading a record")?;
+        Ok((record.status, record.spent.calls, record.spent.usage.unknown_calls, record.in_flight))
+    };
+    done(store.reclaim(2_000).await, "looking for runs that were left")?;
+    equal(&seen().await?, &(Status::Running, 2, 0, 1), "a run whose lease holds")?;
+    done(store.release(&lease).await, "releasing")?;
+    equal(&seen().await?, &(Status::Pending, 2, 1, 1), "a run that was left")?;
+    let lost = |e: &StoreError| matches!(e, StoreError::NotHeld { .. });
+    refused(
+        store.append(&lease, batch(&[entry(4, scheduled("c"))])?).await,
+        "append to a run that was taken away",
+        lost,
+    )?;
+    let next = done(store.claim("left", claim("next", 12_000, 20_000)).await, "claiming a run that was left")?;
+    done(store.append(&next, batch(&[entry(4, resumed("b")), entry(5, scheduled("b"))])?).await, "appending")?;
+    equal(&seen().await?, &(Status::Running, 3, 1, 1), "a run that goes on")?;
+    done(store.append(&next, batch(&[entry(6, completed("b", "text".into(), 5))])?).await, "appending")?;
+    done(store.release(&next).await, "releasing")?;
+    equal(&seen().await?, &(Status::Pending, 3, 1, 0), "a run that was given back")
 }
 
 async fn letters(store: &dyn Store) -> Result<(), String> {

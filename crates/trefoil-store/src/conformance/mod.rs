@@ -11,7 +11,9 @@ mod removal;
 use std::sync::Arc;
 
 use trefoil_machine::{About, Flags, Usage};
-use trefoil_machine::{ContentKey, Entry, EntryKind, Identity, Key, RunError, SourceFile, Started, journal::VERSION};
+use trefoil_machine::{
+    ContentKey, Entry, EntryKind, Identity, Key, RunError, SourceFile, Started, journal::Lost, journal::VERSION,
+};
 use trefoil_runtime::ports::VirtualClock;
 use trefoil_template::Value;
 
@@ -60,7 +62,7 @@ fn refused<T>(result: Result<T, StoreError>, what: &str, why: impl Fn(&StoreErro
 }
 
 fn claim(owner: &str, now: u64, until: u64) -> Claim {
-    Claim { owner: owner.to_owned(), now, until, gone: None }
+    Claim { owner: owner.to_owned(), now, until, gone: None, failed: false }
 }
 
 fn entry(seq: u64, kind: EntryKind) -> Entry {
@@ -89,6 +91,11 @@ fn scheduled(key: &str) -> EntryKind {
     EntryKind::Scheduled { key: Key(key.into()), sort: "model".to_owned(), content: ContentKey([7; 32]), due_ms: None }
 }
 
+fn resumed(lost: &str) -> EntryKind {
+    let lost = vec![Lost { key: Key(lost.into()), usage: Usage { unpriced_calls: 1, ..Usage::unknown() } }];
+    EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1, lost, changes: Box::default() }
+}
+
 fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
     let usage = Usage {
         output_tokens: 2,
@@ -98,7 +105,11 @@ fn completed(key: &str, value: Value, input_tokens: u64) -> EntryKind {
         unpriced_calls: 1,
         ..Usage { input_tokens, ..Usage::default() }
     };
-    EntryKind::Completed { key: Key(key.into()), value, about: About::usage(Some(usage)) }
+    EntryKind::Completed {
+        key: Key(key.into()),
+        value,
+        about: About { model: Some("openai:m".to_owned()), ..About::usage(Some(usage)) },
+    }
 }
 
 fn finished(error: Option<RunError>) -> EntryKind {

@@ -104,7 +104,8 @@ impl Owner {
         Hold { owner: self.clone(), run: id }
     }
 
-    /// Takes over a run that was interrupted, and its journal. One that has ended can be read, which is all that is done with it.
+    /// Takes over a run that was interrupted or has failed, and its journal. Any other that has ended can be read, which is all that
+    /// is done with it.
     ///
     /// # Errors
     ///
@@ -174,7 +175,7 @@ impl Owner {
 
     fn claim(&self) -> Claim {
         let now = self.clock.wall_ms();
-        Claim { owner: self.name.clone(), now, until: self.until(), gone: None }
+        Claim { owner: self.name.clone(), now, until: self.until(), gone: None, failed: true }
     }
 
     fn until(&self) -> u64 {

@@ -65,11 +65,16 @@ impl Alive {
 
     /// Whether an owner has ended for certain.
     pub fn is_gone(&self, owner: &str) -> bool {
-        let path = self.file(owner);
-        let Ok(file) = File::open(&path) else { return false };
+        self.lives(owner) == Some(false)
+    }
+
+    /// Whether an owner is alive; none: it cannot be told here.
+    pub fn lives(&self, owner: &str) -> Option<bool> {
+        let file = File::open(self.file(owner)).ok()?;
         match file.try_lock() {
-            Ok(()) => true,
-            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+            Ok(()) => Some(false),
+            Err(TryLockError::WouldBlock) => Some(true),
+            Err(TryLockError::Error(_)) => None,
         }
     }
 }

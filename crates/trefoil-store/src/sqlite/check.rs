@@ -1,7 +1,9 @@
 //! Reading everything, to say what is wrong.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, ErrorCode};
-use trefoil_machine::Entry;
+use trefoil_machine::{Entry, EntryKind};
 
 use super::blobs::unpack;
 use super::entries::page;
@@ -146,6 +148,7 @@ fn blobs(c: &Connection, health: &mut Health) -> Done<()> {
 fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
     let (mut next, mut spent, mut ended) = (0, Spent::default(), None);
+    let (mut open, mut free) = (BTreeSet::new(), false);
     loop {
         let entries = page(c, run, next)?;
         if entries.is_empty() {
@@ -157,13 +160,29 @@ fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
             return Ok(());
         }
         next += entries.len() as u64;
+        for entry in &entries {
+            let ended = match &entry.kind {
+                EntryKind::Scheduled { key, sort, .. } if sort == "model" => {
+                    open.insert(key.clone());
+                    continue;
+                }
+                EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => std::slice::from_ref(key),
+                EntryKind::Resumed { lost, .. } => &lost.iter().map(|lost| lost.key.clone()).collect::<Vec<_>>(),
+                _ => continue,
+            };
+            for key in ended {
+                open.remove(key);
+            }
+        }
         let batch = Batch::of(&entries)?;
+        free = batch.free.unwrap_or(free);
         spent.calls += batch.spent.calls;
         spent.usage.add(batch.spent.usage);
         ended = batch.end.map(|end| end.status);
     }
     let record = super::lists::record(c, run)?;
-    let (then, now) = (record.spent, spent);
+    let lost = if record.status == Status::Running { 0 } else { open.len() as u64 };
+    let (then, now) = (record.spent, spent.with_lost(lost, free));
     if record.entries != next {
         note(health, format!("`{run}` has {next} entries, and its record says {}", record.entries));
     }

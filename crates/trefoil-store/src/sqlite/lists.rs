@@ -11,7 +11,7 @@ use crate::list::{Cursor, Filter, Page};
 use crate::record::{Record, Spent, Status};
 
 const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, \
-                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at";
+                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free";
 
 /// Runs that are handed over at a time, at most.
 const LIMIT: usize = 1_000;
@@ -21,26 +21,31 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
     let status: String = row.get("status")?;
     let error = row.get::<_, Option<String>>("error_code")?.zip(row.get("error")?);
     let owner: Option<String> = row.get("owner")?;
+    let status: Status = status.parse().map_err(|_| rusqlite::Error::InvalidColumnName(status))?;
+    let in_flight = count("in_flight")?;
+    let spent = Spent {
+        calls: count("calls")?,
+        usage: Usage {
+            input_tokens: count("tokens_in")?,
+            output_tokens: count("tokens_out")?,
+            cached_tokens: count("tokens_cached")?,
+            unknown_calls: count("unknown_calls")?,
+            cost_micro: count("cost_micro")?,
+            unpriced_calls: count("unpriced_calls")?,
+            written_tokens: 0,
+        },
+    };
     let record = Record {
         run: row.get("id")?,
         flow: row.get("flow")?,
         program: row.get("program")?,
-        status: status.parse().map_err(|_| rusqlite::Error::InvalidColumnName(status))?,
+        status,
         started: count("started")?,
         ended: row.get::<_, Option<i64>>("ended")?.map(uint),
         error,
-        spent: Spent {
-            calls: count("calls")?,
-            usage: Usage {
-                input_tokens: count("tokens_in")?,
-                output_tokens: count("tokens_out")?,
-                cached_tokens: count("tokens_cached")?,
-                unknown_calls: count("unknown_calls")?,
-                cost_micro: count("cost_micro")?,
-                unpriced_calls: count("unpriced_calls")?,
-                written_tokens: 0,
-            },
-        },
+        // While a process works on it, they are on their way.
+        spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.get("free")?) },
+        in_flight,
         entries: count("next")?,
         parent: row.get("parent")?,
         owner: owner.zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),

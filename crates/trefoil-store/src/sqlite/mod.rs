@@ -81,6 +81,10 @@ impl SqliteStore {
     /// [`StoreError::Missing`] if there is no store yet.
     pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let place = Place { path: path.into(), options };
+        if place.is_older()? {
+            // Its records lack what this version reads.
+            drop(Writer::open(Place { options: Options { create: false, ..place.options.clone() }, ..place.clone() })?);
+        }
         Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Alive::new(&place), place })
     }
 
@@ -216,6 +220,23 @@ impl Store for SqliteStore {
             self.alive.gave();
         }
         released
+    }
+
+    async fn reclaim(&self, now: u64) -> Result<usize> {
+        let mut taken = 0;
+        for owner in self.readers.read(runs::owners).await? {
+            let before = match self.alive.lives(&owner) {
+                Some(true) => continue,
+                Some(false) => None,
+                None => Some(now),
+            };
+            let name = owner.clone();
+            taken += self.writer()?.write(Where::There, move |c| runs::take(c, &name, before)).await?;
+            if before.is_none() {
+                self.alive.forget(&owner);
+            }
+        }
+        Ok(taken)
     }
 
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {

@@ -13,7 +13,7 @@ use crate::error::{Result, StoreError};
 pub const APPLICATION: i64 = 0x5452_4546;
 
 /// The formats, one after the other. A store of an earlier format is brought to the last one when it is opened.
-const FORMATS: &[&str] = &[include_str!("schema.sql")];
+const FORMATS: &[&str] = &[include_str!("schema.sql"), include_str!("format-2.sql")];
 
 impl Place {
     /// Opens the connection that writes: creates the file, or brings it to the last format.
@@ -94,6 +94,13 @@ impl Place {
             (0, 0) if tables == 0 => Ok(0),
             _ => Err(StoreError::Foreign { path, why: "it is a database of something else".to_owned() }.into()),
         }
+    }
+
+    /// Whether the file has an earlier format.
+    pub fn is_older(&self) -> Result<bool> {
+        let reader = self.onlooker()?;
+        let format = self.format(&reader.connection).map_err(|fault| fault.at(self))?;
+        Ok(format > 0 && format < FORMATS.len() as i64)
     }
 
     fn migrate(&self, c: &Connection) -> Done<()> {

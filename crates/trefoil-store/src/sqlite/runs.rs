@@ -94,7 +94,8 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
         .prepare_cached(
             "UPDATE run SET next = next + ?3, calls = calls + ?4, tokens_in = tokens_in + ?5, tokens_out = tokens_out + ?6, \
              tokens_cached = tokens_cached + ?7, unknown_calls = unknown_calls + ?8, cost_micro = cost_micro + ?9, \
-             unpriced_calls = unpriced_calls + ?10, lease_until = coalesce(?11, lease_until) WHERE no = ?1 AND next = ?2",
+             unpriced_calls = unpriced_calls + ?10, lease_until = coalesce(?11, lease_until), in_flight = in_flight + ?12, \
+             free = coalesce(?13, free) WHERE no = ?1 AND next = ?2",
         )?
         .execute(params![
             no,
@@ -108,6 +109,8 @@ fn count(c: &Connection, no: i64, batch: &Batch, first: u64) -> Done<bool> {
             int(usage.cost_micro),
             int(usage.unpriced_calls),
             batch.lease_until.map(int),
+            batch.in_flight,
+            batch.free,
         ])?;
     Ok(counted == 1)
 }
@@ -138,6 +141,10 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
         // Nobody reads them any more.
         c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;
     } else {
+        if batch.reopens {
+            c.prepare_cached("UPDATE run SET ended = NULL, error_code = NULL, error = NULL WHERE no = ?1")?
+                .execute([no])?;
+        }
         let status = batch.status.unwrap_or(Status::Running).name();
         let wake = batch.wake_at.map(int);
         c.prepare_cached(
@@ -167,21 +174,21 @@ fn set_label(c: &Connection, no: i64, key: &str, value: Option<&str>) -> Done<()
 pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
     let taken = c
         .prepare_cached(
-            "UPDATE run SET owner = ?2, epoch = epoch + 1, lease_until = ?3 WHERE id = ?1 AND ended IS NULL \
-             AND (owner IS NULL OR owner = ?2 OR owner = ?5 OR lease_until < ?4) RETURNING no, epoch",
+            "UPDATE run SET owner = ?2, epoch = epoch + 1, lease_until = ?3 WHERE id = ?1 \
+             AND (ended IS NULL OR (?6 AND status = 'failed')) AND (owner IS NULL OR owner = ?2 OR owner = ?5 OR lease_until < ?4) RETURNING no, epoch",
         )?
-        .query_row(params![run, claim.owner, int(claim.until), int(claim.now), claim.gone], |row| {
+        .query_row(params![run, claim.owner, int(claim.until), int(claim.now), claim.gone, claim.failed], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
     match taken {
         Some((no, epoch)) => Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch) }),
-        None => Err(not_free(c, run)?),
+        None => Err(not_free(c, run, claim)?),
     }
 }
 
 /// Why a run cannot be taken over.
-fn not_free(c: &Connection, run: &str) -> Done<Fault> {
+fn not_free(c: &Connection, run: &str, claim: &Claim) -> Done<Fault> {
     let found = c
         .prepare_cached("SELECT owner, lease_until, ended FROM run WHERE id = ?1")?
         .query_row([run], |row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?)))
@@ -189,7 +196,9 @@ fn not_free(c: &Connection, run: &str) -> Done<Fault> {
     let run = run.to_owned();
     Ok(match found {
         None => StoreError::NoRun { run },
-        Some((Some(owner), until, None)) => StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) },
+        Some((Some(owner), until, ended)) if ended.is_none() || claim.failed => {
+            StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) }
+        }
         Some(_) => StoreError::Ended { run },
     }
     .into())
@@ -210,9 +219,28 @@ pub fn renew(c: &Connection, leases: &[Lease], until: u64) -> Done<Vec<String>> 
 
 /// Gives a run back.
 pub fn release(c: &Connection, lease: &Lease) -> Done<()> {
-    c.prepare_cached("UPDATE run SET owner = NULL, lease_until = NULL WHERE no = ?1 AND epoch = ?2")?
+    c.prepare_cached(&format!("UPDATE run SET {FREE} WHERE no = ?1 AND epoch = ?2"))?
         .execute(params![lease.no, int(lease.epoch)])?;
     Ok(())
+}
+
+/// Nobody works on it any more.
+const FREE: &str =
+    "owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END";
+
+/// The processes that work on runs.
+pub fn owners(c: &Connection) -> Done<Vec<String>> {
+    let mut select = c.prepare_cached("SELECT DISTINCT owner FROM run WHERE owner IS NOT NULL")?;
+    let owners = select.query_map([], |row| row.get(0))?;
+    Ok(owners.collect::<Result<_, _>>()?)
+}
+
+/// Takes from an owner the runs whose leases ended before a time; without one, all.
+pub fn take(c: &Connection, owner: &str, before: Option<u64>) -> Done<usize> {
+    let taken = c
+        .prepare_cached(&format!("UPDATE run SET {FREE} WHERE owner = ?1 AND (?2 IS NULL OR lease_until < ?2)"))?
+        .execute(params![owner, before.map(int)])?;
+    Ok(taken)
 }
 
 /// Runs that wait for a process.

@@ -5,7 +5,7 @@ use std::path::Path;
 use expect_test::expect;
 use rusqlite::Connection;
 use trefoil_machine::Entry;
-use trefoil_store::{Batch, Options, SqliteStore, Store, StoreError};
+use trefoil_store::{Batch, Options, SqliteStore, Status, Store, StoreError};
 
 use crate::runs::until;
 use crate::world::{append, claim, create, entries, on_both, open, started, step};
@@ -127,7 +127,7 @@ fn a_store_of_a_later_version_is_left_alone() {
         let before = std::fs::read(&path).unwrap();
         let error = SqliteStore::open(&path, Options::default()).unwrap_err();
         expect![[r#"
-            the store `FOLDER/runs.db` was written by a later version: its format is 99, this version reads up to 1
+            the store `FOLDER/runs.db` was written by a later version: its format is 99, this version reads up to 2
             update trefoil, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -365,8 +365,13 @@ fn a_run_whose_process_was_killed_can_be_continued_at_once() {
         until(async || store.record("r").await.is_ok()).await;
         let held = store.claim("r", claim("other")).await;
         assert!(matches!(&held, Err(StoreError::Held { owner, .. }) if owner == "test"), "{held:?}");
+        store.reclaim(100_000).await.unwrap();
+        let status = async || store.record("r").await.unwrap().status;
+        assert_eq!(status().await, Status::Running, "its process lives, whatever its lease says");
         child.kill().unwrap();
         child.wait().unwrap();
+        assert_eq!(store.reclaim(0).await.unwrap(), 1);
+        assert_eq!(status().await, Status::Pending);
         let lease = store.claim("r", claim("other")).await.unwrap();
         append(&store, &lease, step(1, 80)).await.unwrap();
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r"), step(1, 80)]);

@@ -25,7 +25,7 @@ pub fn open(path: &Path) -> SqliteStore {
 }
 
 pub fn claim(owner: &str) -> Claim {
-    Claim { owner: owner.to_owned(), now: 1_000, until: 9_000, gone: None }
+    Claim { owner: owner.to_owned(), now: 1_000, until: 9_000, gone: None, failed: false }
 }
 
 pub fn started(run: &str) -> Entry {

@@ -63,6 +63,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("TIMEOUT", Any, "raise the limit, or do less in one step"),
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
+    ("WOULD_REPEAT", Any, "change the manifest or the input, and start a new run"),
     ("UNKNOWN_OUTCOME", Any, "find out whether it was done, and start a new run if it has to be done again"),
 ];
 

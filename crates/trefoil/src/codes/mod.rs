@@ -83,6 +83,7 @@ pub const CODES: &[Code] = &[
     run("TOOL_ERROR", include_str!("run/tool_error.md")),
     run("TOOL_TIMEOUT", include_str!("run/tool_timeout.md")),
     run("UNKNOWN_OUTCOME", include_str!("run/unknown_outcome.md")),
+    run("WOULD_REPEAT", include_str!("run/would_repeat.md")),
 ];
 
 /// The code of this name, in capital letters or not.

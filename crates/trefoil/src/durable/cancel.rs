@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_machine::journal::VERSION;
 use trefoil_machine::{Entry, EntryKind, RunError};
-use trefoil_store::{Batch, Owner, Result, Store};
+use trefoil_store::{Batch, Owner, Result, Store, StoreError};
 
 /// Ends a run with `CANCELLED`. Nothing of it has to be here: no models, no keys, not even its files.
 ///
@@ -12,6 +12,9 @@ use trefoil_store::{Batch, Owner, Result, Store};
 ///
 /// [`StoreError::Held`](trefoil_store::StoreError::Held) if a process works on it.
 pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
+    if store.record(run).await?.status.is_end() {
+        return Err(StoreError::Ended { run: run.to_owned() });
+    }
     let owner = Owner::of_process(store.clone());
     let hold = owner.resume(run).await?;
     let next = store.record(run).await?.entries;

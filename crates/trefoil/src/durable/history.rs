@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use trefoil_machine::event::Waiting;
 use trefoil_machine::{Entry, Prepared};
 use trefoil_models::Registry;
 use trefoil_runtime::driver::{Options, retell};
@@ -16,12 +17,16 @@ use super::Stored;
 use crate::engine::Engine;
 
 /// Tells every event of a run's journal, with the numbers that they had. Values of the environment are not known here and are
-/// shown as unset.
+/// shown as unset. Returns what nobody knows whether it was done, if no process works on the run.
 ///
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
-pub async fn history(store: Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<(), RunError> {
+pub async fn history(
+    store: Arc<dyn Store>,
+    stored: &Stored,
+    events: Arc<dyn EventSink>,
+) -> Result<Vec<Waiting>, RunError> {
     let started = &stored.started;
     let ports = Ports {
         models: Arc::new(Labels(started.answers.clone())),

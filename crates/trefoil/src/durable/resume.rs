@@ -35,8 +35,9 @@ impl Engine {
     /// Goes on with a run of the [store](Self::store): nothing that has ended is done again. The handle is as that of
     /// [`start`](Self::start); it tells first what has happened so far.
     ///
-    /// The run continues with the files, the input, the seed, the limits and the models that it began with. What an engine
-    /// holds is this one's: tools, commands, people, keys.
+    /// The run continues with the files, the input, the seed, the limits and the models that it began with, unless this engine
+    /// was given other limits or models: those hold from now on. What an engine holds is this one's: tools, commands, people,
+    /// keys.
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl Engine {
     /// With the models and the seed that a run began with, unless this engine has models of its own.
     #[doc(hidden)]
     pub fn as_begun(&self, started: &Started) -> Engine {
-        let engine = self.clone().seeded(started.flags.seed);
+        let engine = self.clone().begun(started);
         if self.chooses_models() {
             return engine;
         }

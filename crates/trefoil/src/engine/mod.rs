@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
+use trefoil_machine::Started;
 use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
@@ -97,6 +98,8 @@ struct Parts {
     max_calls: Option<u64>,
     max_cost_micro: Option<u64>,
     recovery: Recovery,
+    /// How the run began that is to be gone on with.
+    begun: Option<Arc<Started>>,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use trefoil_ir::ModelChoice;
+use trefoil_machine::journal::Changes;
 use trefoil_machine::{Prepared, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
@@ -39,8 +40,8 @@ pub struct Ready {
     ports: Ports,
     run: String,
     seed: u64,
-    max_calls: u64,
-    max_cost_micro: Option<u64>,
+    /// Those that were asked for.
+    limits: Changes,
     prices: Vec<(String, Price)>,
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
@@ -74,7 +75,8 @@ impl Ready {
         let program = &loaded.program;
         let host = Host {
             tools: &*tools,
-            commands: parts.commands.is_some(),
+            // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
+            commands: parts.commands.is_some() || parts.begun.is_some(),
             people: parts.humans.is_some() || engine.keeps_runs(),
             answers: &parts.answers,
             embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
@@ -107,8 +109,15 @@ impl Ready {
             events: all(&parts.events),
             random,
         };
-        let prices = prices::of(&aimed.prepared.program, &aimed.from, &parts.settings, ports.clock.wall_ms());
-        let limited = parts.max_cost_micro.is_some() || prices::limits_cost(&aimed.prepared.program);
+        // Prices stay what they were as long as the same models answer.
+        let begun = parts.begun.as_deref();
+        let prices = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
+            Some(begun) => begun.flags.prices.clone(),
+            None => prices::of(&aimed.prepared.program, &aimed.from, &parts.settings, ports.clock.wall_ms()),
+        };
+        let limited = parts.max_cost_micro.is_some()
+            || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
+            || prices::limits_cost(&aimed.prepared.program);
         let missing = if limited { prices::missing(&aimed.prepared.program, &prices) } else { Vec::new() };
         if !missing.is_empty() {
             return Err(Findings::new(loaded.files.clone(), missing));
@@ -119,8 +128,7 @@ impl Ready {
             run: format!("{:016x}", ports.random.next()),
             ports,
             seed: parts.seed.unwrap_or(0),
-            max_calls: parts.max_calls.unwrap_or(limits::RUN_CALLS),
-            max_cost_micro: parts.max_cost_micro,
+            limits: Changes { max_calls: parts.max_calls, max_cost_micro: parts.max_cost_micro, ..Changes::default() },
             prices,
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
@@ -233,8 +241,9 @@ impl Ready {
             models,
             seed: Some(self.seed),
             run: Some(self.run.clone()),
-            max_calls: Some(self.max_calls),
-            max_cost_micro: self.max_cost_micro,
+            max_calls: Some(self.limits.max_calls.unwrap_or(limits::RUN_CALLS)),
+            max_cost_micro: self.limits.max_cost_micro,
+            changes: self.limits.clone(),
             prices: self.prices.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_machine::Started;
 use trefoil_store::{Owner, Store};
 
 use super::Engine;
@@ -48,9 +49,12 @@ impl Engine {
     pub fn owner(&self) -> Option<Arc<Owner>> {
         self.parts.owner.clone()
     }
-    /// The seed of machine and embedded model, without one for ids.
-    pub(crate) fn seeded(self, seed: u64) -> Self {
-        self.with(|parts| parts.seed = Some(seed))
+    /// For a run that began like this: with its seed for the machine and the embedded model, not for ids.
+    pub(crate) fn begun(self, started: &Started) -> Self {
+        self.with(|parts| {
+            parts.seed = Some(started.flags.seed);
+            parts.begun = Some(Arc::new(started.clone()));
+        })
     }
     /// Whether it says which models answer.
     pub(crate) fn chooses_models(&self) -> bool {

@@ -84,7 +84,7 @@ fn a_run_that_was_cut_off_goes_on_elsewhere_with_the_files_it_began_with() {
         let text: String = run.output().await.unwrap();
         assert_eq!(text, "answer 3", "the first call is not made again");
         let record = store(&folder).record(&id).await.unwrap();
-        assert_eq!((record.status, record.spent.calls, record.spent.usage.unknown_calls), (Status::Completed, 2, 1));
+        assert_eq!((record.status, record.spent.calls, record.spent.usage.unknown_calls), (Status::Completed, 3, 1));
         // It has ended: asked again, it says how.
         assert_eq!(engine(0).resume(&id).await.unwrap().output::<String>().await.unwrap(), "answer 3");
         assert_eq!(calls.load(Ordering::SeqCst), 3);

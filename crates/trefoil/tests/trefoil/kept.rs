@@ -72,10 +72,10 @@ async fn a_run_whose_handle_was_dropped_is_continued_by_another_engine() {
     let engine = Engine::new().provider(again.clone()).store(store.clone());
     let outcome = engine.resume(&id).await.unwrap().outcome().await;
     assert_eq!(outcome.result.unwrap().to_json(), serde_json::json!("One. Two."));
-    assert_eq!((outcome.calls, outcome.usage.input_tokens), (2, 10));
+    assert_eq!((outcome.calls, outcome.usage.input_tokens), (3, 10), "the call in progress was made, too");
     assert_eq!(again.calls.lock().unwrap().len(), 1, "only what had not come back was asked again");
     let record = store.record(&id).await.unwrap();
-    assert_eq!((record.status, record.flow.as_str(), record.spent.calls), (Status::Completed, "main", 2));
+    assert_eq!((record.status, record.flow.as_str(), record.spent.calls), (Status::Completed, "main", 3));
     // The same again: a run that has ended says how.
     let output: String = engine.resume(&id).await.unwrap().output().await.unwrap();
     assert_eq!(output, "One. Two.");

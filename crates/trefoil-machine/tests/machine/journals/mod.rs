@@ -114,6 +114,7 @@ fn every_kind_of_entry_is_among_them() {
         // Written by drivers only: their conformance suite has them.
         EntryKind::Finished { .. }
         | EntryKind::Resumed { .. }
+        | EntryKind::Reopened { .. }
         | EntryKind::Restarted { .. }
         | EntryKind::Suspended { .. }
         | EntryKind::CancelRequested {} => "others",

@@ -4,6 +4,8 @@
 //! The order in which activities were asked for is not compared: an engine that asks for two of them the other way round, or
 //! for a timer more, still goes on with the run. What has ended is found by its key, and its content has to be the same.
 
+mod reopen;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,12 +13,14 @@ use indexmap::IndexMap;
 use trefoil_ir::SEMANTICS;
 use trefoil_template::Value;
 
+pub use reopen::{Kept, Rebuild, Reopening, Scan};
+
 use super::prepared::Prepared;
 use super::{Command, Completion, Machine, Noted, Output};
 use crate::error::RunError;
-use crate::journal::{About, Entry, EntryKind, Started, VERSION};
+use crate::journal::{About, Changes, Entry, EntryKind, Lost, Started, VERSION};
 use crate::key::{ContentKey, Key};
-use crate::request::{Activity, Request};
+use crate::request::{Activity, Request, Usage};
 
 /// A run brought back to where its journal ends.
 #[derive(Debug)]
@@ -36,6 +40,12 @@ pub struct Resumed {
     pub fruitless: u32,
     /// How the journal says that it ended.
     pub finished: Option<Result<Value, RunError>>,
+    /// What answers model calls, by the last who said so: see [`Started::answers`].
+    pub answers: String,
+    /// When the run's clock said 0, in milliseconds since 1970-01-01 UTC.
+    pub origin: u64,
+    /// Results from the time before the run was reopened that nobody has asked for yet.
+    pub kept: BTreeMap<Key, Kept>,
     /// What whoever goes on with the run should know.
     pub notes: Vec<String>,
     /// The number of the next entry.
@@ -49,8 +59,17 @@ impl Machine {
     pub fn resume(prepared: Arc<Prepared>, entries: &[Entry]) -> Result<Resumed, RunError> {
         let Some((first, rest)) = entries.split_first() else { return Err(differs("the journal is empty")) };
         let mut replay = Replay::begin(prepared, first, &mut Unwatched)?;
-        for entry in rest {
-            replay.entry(entry, &mut Unwatched)?;
+        for (at, entry) in rest.iter().enumerate() {
+            match replay.reopening(entry)? {
+                None => replay.entry(entry, &mut Unwatched)?,
+                Some(next) => {
+                    let mut rebuild = replay.rebuild(first, next)?;
+                    for entry in rest.iter().take(at) {
+                        rebuild.entry(entry)?;
+                    }
+                    rebuild.end(entry, &mut replay, &mut Unwatched)?;
+                }
+            }
         }
         replay.end(&mut Unwatched)
     }
@@ -67,6 +86,8 @@ pub enum Past<'a> {
     Ended(&'a Activity, &'a Result<Value, RunError>, &'a About),
     /// Another process went on with the run.
     Resumed(u32),
+    /// Nobody knows what came of a model call, which counts as this.
+    Lost(&'a Activity, &'a Usage),
     /// All that was left to do was to wait, for these.
     Suspended(Vec<&'a Activity>, Option<u64>),
     /// The run ended. The machine knows what it used.
@@ -96,6 +117,11 @@ impl Watcher for Unwatched {
 pub struct Replay {
     machine: Machine,
     started: Started,
+    answers: String,
+    origin: u64,
+    reopenings: Vec<Reopening>,
+    /// Results from the time before the run was reopened that nobody has asked for yet.
+    memo: BTreeMap<Key, Kept>,
     executions: u32,
     fruitless: u32,
     notes: Vec<String>,
@@ -128,6 +154,18 @@ impl Replay {
     /// From the first entry. The program's identity decides: another program is refused, the same one of another version of
     /// the semantics is gone on with as long as it asks for the same.
     pub fn begin(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
+        let traces = watcher.wants_provenance();
+        Self::begin_with(prepared, first, &Changes::default(), traces, watcher)
+    }
+
+    /// The same, with other limits.
+    fn begin_with(
+        prepared: Arc<Prepared>,
+        first: &Entry,
+        limits: &Changes,
+        traces: bool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Self, RunError> {
         version(first)?;
         let EntryKind::Started(started) = &first.kind else {
             return Err(differs("the journal does not start with the start of a run"));
@@ -148,12 +186,16 @@ impl Replay {
                 short(&now)
             )));
         }
-        let mut machine =
-            Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(watcher.wants_provenance());
+        let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
+        machine.change(limits);
         let output = machine.start(started.run.as_str(), started.input.clone());
         let mut replay = Self {
             machine,
             started: (**started).clone(),
+            answers: started.answers.clone(),
+            origin: started.at,
+            reopenings: Vec::new(),
+            memo: BTreeMap::new(),
             executions: 0,
             fruitless: 0,
             notes,
@@ -199,7 +241,7 @@ impl Replay {
                 self.fruitless = 0;
                 self.ended(entry, key, Err(error.clone()), about, watcher)
             }
-            EntryKind::Resumed { execution, .. } => {
+            EntryKind::Resumed { execution, lost, changes, .. } => {
                 self.catch_up(watcher);
                 self.executions = *execution;
                 self.fruitless = self.fruitless.saturating_add(1);
@@ -207,7 +249,14 @@ impl Replay {
                 for activity in self.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
                     watcher.past(entry.at_ms, Past::Began(activity));
                 }
-                Ok(())
+                if let Some(models) = &changes.models {
+                    self.answers.clone_from(&models.answers);
+                }
+                self.machine.change(changes);
+                self.lose(entry, lost, watcher)
+            }
+            EntryKind::Reopened { .. } => {
+                Err(differs(format!("entry {} reopens the run: it has to be replayed from its start", entry.seq)))
             }
             EntryKind::Restarted { key, usage } => {
                 self.catch_up(watcher);
@@ -215,6 +264,7 @@ impl Replay {
                     return Err(differs(format!("entry {} starts `{key}` again, which is not in progress", entry.seq)));
                 };
                 watcher.past(entry.at_ms, Past::Began(activity));
+                // A model call, of an earlier build: nothing held it against the limits.
                 self.machine.spent(key, usage.unwrap_or_default());
                 Ok(())
             }
@@ -238,6 +288,12 @@ impl Replay {
             EntryKind::Finished { output, error } => {
                 self.catch_up(watcher);
                 self.ended = true;
+                // Of a run that was cancelled when nobody worked on it.
+                for (key, activity) in &self.cancelled {
+                    if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {
+                        self.machine.spent(key, self.machine.priced(activity, Usage::unknown()));
+                    }
+                }
                 watcher.past(entry.at_ms, Past::Finished(&self.machine, output.as_ref(), error.as_ref()));
                 match (&self.finished, error) {
                     (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => Ok(()),
@@ -250,12 +306,43 @@ impl Replay {
         }
     }
 
+    /// What an entry reopens, if it does: the entries before it have to be replayed [anew](Self::rebuild).
+    pub fn reopening(&self, entry: &Entry) -> Result<Option<(Reopening, Changes)>, RunError> {
+        version(entry)?;
+        let EntryKind::Reopened { again, changes, .. } = &entry.kind else { return Ok(None) };
+        if !self.ended {
+            return Err(differs(format!("entry {} reopens a run that has not ended", entry.seq)));
+        }
+        Ok(Some((Reopening { seq: entry.seq, again: again.clone() }, (**changes).clone())))
+    }
+
+    /// A replay of the same run, without what a reopening makes void.
+    pub fn rebuild(&self, first: &Entry, (next, changes): (Reopening, Changes)) -> Result<Rebuild, RunError> {
+        Rebuild::begin(self.machine.prepared().clone(), first, self, next, &changes)
+    }
+
     /// What the journal has as scheduled and not as ended, so far, in the order of its entries.
     fn under_way(&self) -> impl Iterator<Item = &Activity> {
         let mut all: Vec<(u64, &Activity)> =
             self.recorded.iter().filter_map(|(key, recorded)| Some((recorded.seq, &self.asked.get(key)?.1))).collect();
         all.sort_by_key(|(seq, _)| *seq);
         all.into_iter().map(|(_, activity)| activity)
+    }
+
+    /// Nobody knows what came of these model calls.
+    fn lose(&mut self, entry: &Entry, lost: &[Lost], watcher: &mut dyn Watcher) -> Result<(), RunError> {
+        for Lost { key, usage } in lost {
+            let (Some((_, activity)), Some(recorded)) = (self.asked.swap_remove(key), self.recorded.remove(key)) else {
+                return Err(differs(format!("entry {} gives `{key}` up, which is not in progress", entry.seq)));
+            };
+            recorded.holds(&activity)?;
+            watcher.past(entry.at_ms, Past::Lost(&activity, usage));
+        }
+        if !lost.is_empty() {
+            let output = self.machine.lost(lost, entry.at_ms);
+            self.take(output, watcher);
+        }
+        Ok(())
     }
 
     fn ended(
@@ -268,8 +355,20 @@ impl Replay {
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
         let recorded = self.recorded.remove(key);
+        let known = about.kept.and_then(|_| self.memo.remove(key));
+        let recorded = match known {
+            Some(Kept { seq, content, .. }) => {
+                let sort = self.asked.get(key).map(|(_, a)| a.request.sort().to_owned()).unwrap_or_default();
+                Some(Recorded { seq, sort, content })
+            }
+            None => recorded,
+        };
         match (self.asked.swap_remove(key), recorded) {
             (Some((_, activity)), Some(recorded)) => {
+                if about.kept.is_some() {
+                    watcher.past(entry.at_ms, Past::Began(&activity));
+                    self.machine.was_kept(&activity);
+                }
                 recorded.holds(&activity)?;
                 watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
             }
@@ -304,6 +403,9 @@ impl Replay {
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
+                    if self.cancelled.remove(&activity.key).is_some() {
+                        self.recorded.remove(&activity.key);
+                    }
                     self.asked.insert(activity.key.clone(), (self.next_asked, activity));
                     self.next_asked += 1;
                 }
@@ -343,6 +445,9 @@ impl Replay {
             restart: restart.into_iter().map(|(_, activity)| activity).collect(),
             output: Output { commands, ..Output::default() },
             started: self.started,
+            answers: self.answers,
+            origin: self.origin,
+            kept: self.memo,
             executions: self.executions,
             fruitless: self.fruitless,
             finished,

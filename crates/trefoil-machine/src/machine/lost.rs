@@ -1,0 +1,63 @@
+//! Model calls of which nobody knows how they ended, because their process is gone. Each counts as a call that was made, and the
+//! next one is a call like any other: so limits hold however often a process ends.
+
+use super::frame::{FrameId, Task};
+use super::turn::Turn;
+use crate::journal::Lost;
+use crate::key::Key;
+
+impl Turn<'_> {
+    /// Books them, then asks for them again.
+    pub fn lost(&mut self, lost: &[Lost], at_ms: u64) {
+        self.core.now_ms = self.core.now_ms.max(at_ms);
+        let mut frames = Vec::with_capacity(lost.len());
+        for Lost { key, usage } in lost {
+            let Some(pending) = self.core.pending.swap_remove(key) else { continue };
+            let f = pending.frame;
+            self.core.carried = self.core.carried.saturating_sub(pending.bytes);
+            if let Some(frame) = self.core.frames.get_mut(f) {
+                frame.effect = false;
+            }
+            // The first one that passes a limit ends the run; what the others used counts nevertheless.
+            if self.core.finished {
+                self.core.usage.add(*usage);
+            } else if self.spend(f, Some(*usage), pending.reserved) {
+                frames.push(f);
+            }
+        }
+        self.try_anew(frames);
+    }
+
+    /// Asks again for activities that are under way.
+    pub fn ask_again(&mut self, keys: &[Key], at_ms: u64) {
+        self.core.now_ms = self.core.now_ms.max(at_ms);
+        let mut frames = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(pending) = self.core.pending.swap_remove(key) else { continue };
+            self.core.carried = self.core.carried.saturating_sub(pending.bytes);
+            if let Some(frame) = self.core.frames.get_mut(pending.frame) {
+                frame.effect = false;
+                frames.push(pending.frame);
+            }
+        }
+        self.try_anew(frames);
+    }
+
+    /// The first one's turn comes first.
+    fn try_anew(&mut self, frames: Vec<FrameId>) {
+        for f in frames.into_iter().rev() {
+            // The time limits of an effect are those of the one that is asked for now.
+            self.effect_came(f);
+            let timer = self.core.frames.get_mut(f).and_then(|frame| {
+                if let Some(aside) = frame.aside.as_deref_mut() {
+                    aside.same_call = false;
+                }
+                frame.timer.take()
+            });
+            if let Some(key) = timer {
+                self.cancel_activity(key);
+            }
+            self.push(Task::Try(f));
+        }
+    }
+}

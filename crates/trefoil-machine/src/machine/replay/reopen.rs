@@ -1,0 +1,322 @@
+//! Going on with a run that failed, from the step that failed.
+//!
+//! A machine that has ended has forgotten everything, so its journal is replayed once more, without what the failure rests on:
+//! the ends of certain activities are *void* ([`Scan`] finds them), and so is the end of the run. What else had ended is kept, and
+//! is not paid for again. Where the order of things is another one now, results wait until they are asked for (*memo*).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trefoil_template::Value;
+
+use super::{Entry, EntryKind, Machine, Prepared, Recorded, Replay, RunError, Unwatched, Watcher, differs};
+use crate::event::EventKind;
+use crate::journal::{About, Changes};
+use crate::key::{ContentKey, Key, own_step};
+use crate::machine::Noted;
+use crate::request::{Activity, Request};
+
+/// The code of a model call that was stopped on its way.
+const STOPPED: &str = "CANCELLED";
+
+/// What a reopening says.
+#[derive(Debug, Clone)]
+pub struct Reopening {
+    /// Its entry's number: only what was before is void.
+    pub seq: u64,
+    /// The activities whose ends are void.
+    pub again: Vec<Key>,
+}
+
+/// A result that was paid for and that nobody has asked for yet.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// The entry that has it.
+    pub seq: u64,
+    /// What it is the result of.
+    pub content: ContentKey,
+    /// The result.
+    pub value: Value,
+    /// What else is known about it.
+    pub about: About,
+}
+
+/// Looks for the activities that a failure rests on: those of the step that failed, and those beneath it that failed and were not
+/// tried again with success.
+#[derive(Debug)]
+pub struct Scan {
+    at: String,
+    own: BTreeMap<Key, u64>,
+    failed: BTreeMap<Key, u64>,
+    /// Steps of which some try ended well.
+    fine: BTreeSet<String>,
+}
+
+impl Scan {
+    /// For a failure of a run of that program.
+    pub fn of(error: &RunError, program: &str) -> Self {
+        let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
+        // The step at the top may have no name: then it has that of the program in failures, and none in keys.
+        let at = if at == crate::key::segment(program) { String::new() } else { at };
+        Self { at, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new() }
+    }
+
+    /// The next entry.
+    pub fn entry(&mut self, entry: &Entry) {
+        let (key, error) = match &entry.kind {
+            EntryKind::Completed { key, .. } => (key, None),
+            EntryKind::Failed { key, error, .. } if error.code != STOPPED => (key, Some(error)),
+            EntryKind::Reopened { again, .. } => {
+                for key in again {
+                    self.own.remove(key);
+                    self.failed.remove(key);
+                }
+                return;
+            }
+            _ => return,
+        };
+        let step = own_step(key.as_str());
+        let beneath = |rest: &str| rest.starts_with(['/', '@', '[', '#']);
+        if step == self.at {
+            self.own.insert(key.clone(), entry.seq);
+        } else if self.at.is_empty() || step.strip_prefix(self.at.as_str()).is_some_and(beneath) {
+            match error {
+                Some(_) => drop(self.failed.insert(key.clone(), entry.seq)),
+                None if !key.as_str().contains('~') => drop(self.fine.insert(step.to_owned())),
+                None => {}
+            }
+        }
+    }
+
+    /// Them.
+    pub fn end(self) -> Vec<Key> {
+        let Self { own, failed, fine, .. } = self;
+        let failed = failed.into_keys().filter(|key| !fine.contains(own_step(key.as_str())));
+        own.into_keys().chain(failed).collect()
+    }
+}
+
+/// A replay from the start, without what is void.
+#[derive(Debug)]
+pub struct Rebuild {
+    replay: Replay,
+    void: Vec<(u64, BTreeSet<Key>)>,
+    /// What was asked for in the time before, and not in this one.
+    strangers: BTreeMap<Key, ContentKey>,
+    active: Active,
+}
+
+/// Collects the steps that have begun and not ended.
+#[derive(Debug, Default)]
+struct Active(Vec<Noted>);
+
+impl Watcher for Active {
+    fn past(&mut self, _at_ms: u64, past: super::Past<'_>) {
+        let super::Past::Noted(noted) = past else { return };
+        match &noted.kind {
+            EventKind::StepStarted { .. } => self.0.push(*noted),
+            EventKind::StepFinished { .. } | EventKind::StepFailed { .. } => {
+                self.0.retain(|begun| begun.key != noted.key);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Rebuild {
+    /// From the first entry, with the limits that hold now. `before`: the replay of all of it as it was.
+    pub fn begin(
+        prepared: Arc<Prepared>,
+        first: &Entry,
+        before: &Replay,
+        next: Reopening,
+        changes: &Changes,
+    ) -> Result<Self, RunError> {
+        let mut limits = before.machine.flags().clone();
+        limits.change(changes);
+        let mut active = Active::default();
+        let limits = Changes { max_calls: limits.max_calls, max_cost_micro: limits.max_cost_micro, models: None };
+        let traces = before.machine.core.traces;
+        let replay = Replay::begin_with(prepared, first, &limits, traces, &mut active)?;
+        let all = before.reopenings.iter().chain([&next]);
+        let void = all.map(|one| (one.seq, one.again.iter().cloned().collect())).collect();
+        Ok(Self { replay, void, strangers: BTreeMap::new(), active })
+    }
+
+    /// The next entry.
+    pub fn entry(&mut self, entry: &Entry) -> Result<(), RunError> {
+        let Self { replay, active, .. } = self;
+        (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
+        match &entry.kind {
+            EntryKind::Scheduled { key, sort, content, .. } => {
+                replay.catch_up(active);
+                if replay.asked.contains_key(key) {
+                    let recorded = Recorded { seq: entry.seq, sort: sort.clone(), content: *content };
+                    replay.recorded.insert(key.clone(), recorded);
+                } else {
+                    self.strangers.insert(key.clone(), *content);
+                }
+                Ok(())
+            }
+            EntryKind::Completed { key, value, about } => self.ended(entry, key, Ok(value.clone()), about),
+            EntryKind::Failed { key, error, about } => self.ended(entry, key, Err(error.clone()), about),
+            EntryKind::Resumed { lost, changes, .. } => {
+                replay.catch_up(active);
+                let prices = Changes { models: changes.models.clone(), ..Changes::default() };
+                replay.machine.change(&prices);
+                for lost in lost {
+                    replay.machine.spent(&lost.key, lost.usage);
+                }
+                Ok(())
+            }
+            EntryKind::Reopened { changes, .. } => {
+                replay.catch_up(active);
+                let prices = Changes { models: changes.models.clone(), ..Changes::default() };
+                replay.machine.change(&prices);
+                Ok(())
+            }
+            EntryKind::Started(_)
+            | EntryKind::Restarted { .. }
+            | EntryKind::Suspended { .. }
+            | EntryKind::CancelRequested {}
+            | EntryKind::Finished { .. } => Ok(()),
+        }
+    }
+
+    fn ended(
+        &mut self,
+        entry: &Entry,
+        key: &Key,
+        result: Result<Value, RunError>,
+        about: &About,
+    ) -> Result<(), RunError> {
+        let Self { replay, active, .. } = self;
+        replay.catch_up(active);
+        let void = self.void.iter().any(|(seq, keys)| entry.seq < *seq && keys.contains(key));
+        let stopped = result.as_ref().is_err_and(|error| error.code == STOPPED);
+        if replay.asked.contains_key(key) && (void || stopped) {
+            // It is done again; what it used was used.
+            replay.recorded.remove(key);
+            replay.machine.spent(key, about.usage.unwrap_or_default());
+            return Ok(());
+        }
+        let wanted = replay.asked.contains_key(key) || replay.cancelled.contains_key(key);
+        if wanted {
+            replay.ended(entry, key, result, about, active)?;
+            return self.remember(entry);
+        }
+        if let (Ok(value), Some(content), false) = (result, self.strangers.remove(key), void) {
+            let kept = Kept { seq: entry.seq, content, value, about: about.clone() };
+            self.replay.memo.insert(key.clone(), kept);
+        }
+        Ok(())
+    }
+
+    /// What is asked for now and came in before.
+    fn remember(&mut self, entry: &Entry) -> Result<(), RunError> {
+        let Self { replay, active, .. } = self;
+        loop {
+            replay.catch_up(active);
+            let known = replay.memo.iter().find_map(|(key, kept)| {
+                let (_, activity) = replay.asked.get(key)?;
+                (activity.content == kept.content).then(|| key.clone())
+            });
+            let Some(key) = known else { return Ok(()) };
+            let Some(Kept { seq, content, value, about }) = replay.memo.remove(&key) else { return Ok(()) };
+            let sort = replay.asked.get(&key).map(|(_, a)| a.request.sort().to_owned()).unwrap_or_default();
+            replay.recorded.insert(key.clone(), Recorded { seq, sort, content });
+            replay.ended(entry, &key, Ok(value), &about, active)?;
+        }
+    }
+
+    /// Whether it has come to its end again: going on would be in vain.
+    pub fn is_over(&mut self) -> bool {
+        self.replay.catch_up(&mut self.active);
+        self.replay.finished.is_some()
+    }
+
+    /// Puts the run as it goes on in the place of the replay of all of it as it was. `entry`: the reopening.
+    pub fn end(mut self, entry: &Entry, before: &mut Replay, watcher: &mut dyn Watcher) -> Result<(), RunError> {
+        let EntryKind::Reopened { again, execution, at, changes, .. } = &entry.kind else {
+            return Err(differs(format!("entry {} does not reopen the run", entry.seq)));
+        };
+        if self.is_over() {
+            return Err(differs(format!("entry {} reopens a run that ends again", entry.seq)));
+        }
+        let Self { mut replay, active, .. } = self;
+        // What was spent was spent, whatever is void.
+        replay.machine.core.spent_before(&before.machine.core);
+        replay.reopenings = std::mem::take(&mut before.reopenings);
+        replay.reopenings.push(Reopening { seq: entry.seq, again: again.clone() });
+        replay.answers = std::mem::take(&mut before.answers);
+        if let Some(models) = &changes.models {
+            replay.answers.clone_from(&models.answers);
+        }
+        replay.notes = std::mem::take(&mut before.notes);
+        replay.executions = *execution;
+        replay.fruitless = 0;
+        replay.origin = at.saturating_sub(entry.at_ms);
+        (replay.next_seq, replay.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
+        replay.machine.change(changes);
+        watcher.past(entry.at_ms, super::Past::Resumed(*execution));
+        for noted in active.0 {
+            watcher.past(entry.at_ms, super::Past::Noted(Box::new(noted)));
+        }
+        for activity in replay.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
+            watcher.past(entry.at_ms, super::Past::Began(activity));
+        }
+        let keys: Vec<Key> = replay
+            .asked
+            .values()
+            .map(|(_, a)| a)
+            .filter(|a| replay.is_done_again(a, again))
+            .map(|a| a.key.clone())
+            .collect();
+        for key in &keys {
+            replay.asked.swap_remove(key);
+            replay.recorded.remove(key);
+        }
+        let output = replay.machine.ask_again(&keys, entry.at_ms);
+        replay.take(output, watcher);
+        *before = replay;
+        Ok(())
+    }
+}
+
+impl Replay {
+    /// Model calls that were stopped by the failure are made again, as what it rests on.
+    fn is_done_again(&self, activity: &Activity, again: &[Key]) -> bool {
+        again.contains(&activity.key) || matches!(activity.request, Request::Model(_))
+    }
+
+    /// The number of the next entry.
+    pub fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// The last entry's time stamp.
+    pub fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
+    /// How often the run was gone on with so far.
+    pub fn executions(&self) -> u32 {
+        self.executions
+    }
+
+    /// The machine, as far as the journal goes.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What answers model calls, by the last who said so.
+    pub fn answers(&self) -> &str {
+        &self.answers
+    }
+
+    /// How it ended, by its journal.
+    pub fn outcome(&mut self) -> Option<&Result<Value, RunError>> {
+        self.catch_up(&mut Unwatched);
+        self.finished.as_ref().filter(|_| self.ended)
+    }
+}
