@@ -1,5 +1,7 @@
 //! How often the states of a machine can be entered, and what the dearest way through it costs.
 
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
 use trefoil_ir::StateMachine;
 
 /// Steps of looking for the dearest way of so many entries; beyond, the bound is a coarser one.
@@ -12,6 +14,8 @@ pub struct Ways {
     entries: u64,
     /// For each state, those that transitions lead to, each once.
     next: Vec<Vec<usize>>,
+    /// States that lead to each other, and states alone; each after all that it leads to.
+    knots: Vec<Vec<usize>>,
     /// For each state, which entry is its first one at the soonest; none: no way leads to it.
     first: Vec<Option<u64>>,
     visits: Vec<u64>,
@@ -39,14 +43,17 @@ impl Ways {
         Self::new(next, machine.initial.index(), u64::from(machine.max_entries), &limits)
     }
     fn new(next: Vec<Vec<usize>>, initial: usize, entries: u64, limits: &[u64]) -> Self {
-        let mut first: Vec<Option<u64>> = distances(&next, initial).into_iter().map(|d| d.map(|d| d + 1)).collect();
+        let mut first: Vec<Option<u64>> =
+            distances(&next, initial, |_| true).into_iter().map(|d| d.map(|d| d + 1)).collect();
         if let Some(place) = first.get_mut(initial) {
             *place = Some(1);
         }
-        let mut ways = Self { initial, entries, next, first, visits: Vec::new() };
+        let knots = knots(&next);
+        let rounds = rounds(&next, &knots);
+        let mut ways = Self { initial, entries, next, knots, first, visits: Vec::new() };
         // Every visit after the first takes as many entries as the shortest way round.
         for (at, limit) in limits.iter().enumerate() {
-            let round = distances(&ways.next, at).get(at).copied().flatten();
+            let round = rounds.get(at).copied().flatten();
             let visits = match ways.first.get(at).copied().flatten() {
                 Some(first) if first <= entries => 1 + round.map_or(0, |round| (entries - first) / round.max(1)),
                 _ => 0,
@@ -115,42 +122,17 @@ impl Ways {
     }
     /// States on one loop count together, as often as each may be entered; states of different ways do not.
     fn by_visits(&self, costs: &[u64]) -> u64 {
-        let count = self.next.len();
-        let reach: Vec<Vec<bool>> =
-            (0..count).map(|s| distances(&self.next, s).iter().map(Option::is_some).collect()).collect();
-        let leads = |a: usize, b: usize| reach.get(a).and_then(|r| r.get(b)) == Some(&true);
-        // The states that each state shares a loop with, itself included.
-        let knot =
-            |s: usize| -> Vec<usize> { (0..count).filter(|o| *o == s || leads(s, *o) && leads(*o, s)).collect() };
-        // Longest way over the knots, each known once those behind it are.
-        let mut best: Vec<Option<u64>> = vec![None; count];
-        let mut stack = vec![self.initial];
-        while let Some(&s) = stack.last() {
-            if best.get(s).is_none_or(Option::is_some) {
-                stack.pop();
-                continue;
-            }
-            let members = knot(s);
-            let behind: Vec<usize> = members
-                .iter()
-                .filter_map(|m| self.next.get(*m))
-                .flatten()
-                .copied()
-                .filter(|t| !members.contains(t))
-                .collect();
-            let waiting: Vec<usize> =
-                behind.iter().copied().filter(|b| best.get(*b).is_some_and(Option::is_none)).collect();
-            if waiting.is_empty() {
-                let next = behind.iter().filter_map(|b| best.get(*b).copied().flatten()).max().unwrap_or_default();
-                let total = self.knot(&members, costs).saturating_add(next);
-                for member in members {
-                    if let Some(place) = best.get_mut(member) {
-                        *place = Some(total);
-                    }
+        // The longest way over the knots, each known once those after it are. What a state of the same knot adds is in the
+        // knot's own sum.
+        let mut best: Vec<Option<u64>> = vec![None; self.next.len()];
+        for members in &self.knots {
+            let targets = members.iter().filter_map(|m| self.next.get(*m)).flatten();
+            let after = targets.filter_map(|t| best.get(*t).copied().flatten()).max().unwrap_or_default();
+            let total = self.knot(members, costs).saturating_add(after);
+            for place in members {
+                if let Some(place) = best.get_mut(*place) {
+                    *place = Some(total);
                 }
-                stack.pop();
-            } else {
-                stack.extend(waiting);
             }
         }
         best.get(self.initial).copied().flatten().unwrap_or_default()
@@ -172,15 +154,49 @@ impl Ways {
     }
 }
 
-/// How many transitions lead from a state to each, one at least.
-fn distances(next: &[Vec<usize>], from: usize) -> Vec<Option<u64>> {
+/// States that lead to each other, and states alone; each after all that it leads to.
+fn knots(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut graph = DiGraph::<(), ()>::with_capacity(next.len(), next.len());
+    let nodes: Vec<NodeIndex> = next.iter().map(|_| graph.add_node(())).collect();
+    for (from, targets) in nodes.iter().zip(next) {
+        for to in targets.iter().filter_map(|target| nodes.get(*target)) {
+            graph.add_edge(*from, *to, ());
+        }
+    }
+    let knots = kosaraju_scc(&graph).into_iter();
+    knots.map(|knot| knot.into_iter().map(NodeIndex::index).collect()).collect()
+}
+
+/// How many transitions lead from each state back to it; none: no way does. Such a way never leaves the knot.
+fn rounds(next: &[Vec<usize>], knots: &[Vec<usize>]) -> Vec<Option<u64>> {
+    let mut knot_of = vec![0; next.len()];
+    for (knot, members) in knots.iter().enumerate() {
+        for member in members {
+            if let Some(place) = knot_of.get_mut(*member) {
+                *place = knot;
+            }
+        }
+    }
+    let round = |(at, targets): (usize, &Vec<usize>)| {
+        let own = knot_of.get(at).copied();
+        let alone = own.and_then(|own| knots.get(own)).is_none_or(|members| members.len() == 1);
+        match alone {
+            true => targets.contains(&at).then_some(1),
+            false => distances(next, at, |to| knot_of.get(to).copied() == own).get(at).copied().flatten(),
+        }
+    };
+    next.iter().enumerate().map(round).collect()
+}
+
+/// How many transitions lead from a state to each, one at least, by states that count.
+fn distances(next: &[Vec<usize>], from: usize, counts: impl Fn(usize) -> bool) -> Vec<Option<u64>> {
     let mut found: Vec<Option<u64>> = vec![None; next.len()];
     let mut now = vec![from];
     let mut far = 0;
     while !now.is_empty() {
         far += 1;
         let mut then = Vec::new();
-        for target in now.iter().filter_map(|s| next.get(*s)).flatten() {
+        for target in now.iter().filter_map(|s| next.get(*s)).flatten().filter(|target| counts(**target)) {
             if let Some(place) = found.get_mut(*target)
                 && place.is_none()
             {
