@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod exit;
+mod harmless;
 mod levels;
 mod model;
 mod output;

@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
-use trefoil_syntax::diagnostic::render::clean;
 
 use trefoil_syntax::diagnostic::render::{TextOptions, text};
 use trefoil_syntax::{Diagnostic, Files};
 
 use crate::exit;
+use crate::harmless::safe_lines;
 
 /// A result. The exit code: whether it could be written.
 #[must_use]
@@ -81,21 +81,14 @@ pub fn say(text: &str) {
 #[must_use]
 pub fn answer(text: &str) -> u8 {
     let out = std::io::stdout();
-    let shown = if out.is_terminal() { harmless(text) } else { text.to_owned() };
+    let shown = if out.is_terminal() { safe_lines(text) } else { text.into() };
     let mut out = out.lock();
     written(writeln!(out, "{shown}").and_then(|()| out.flush()))
 }
 
-/// A text without what would move the cursor or turn the writing direction; its lines and tabs stay. Names of files and
-/// folders are a stranger's, too.
-fn harmless(text: &str) -> String {
-    let line = |line: &str| line.split('\t').map(clean).collect::<Vec<_>>().join("\t");
-    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
-}
-
 /// Something worth knowing.
 pub fn note(text: &str) {
-    let text = harmless(text);
+    let text = safe_lines(text);
     let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
     say(&format!("{green}note{green:#}: {text}"));
 }
@@ -108,7 +101,7 @@ pub fn aside(text: &str) {
 
 /// Something worth knowing that must not be missed.
 pub fn loud(text: &str) {
-    let text = harmless(text);
+    let text = safe_lines(text);
     let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
     let bold = anstyle::Style::new().bold();
     say(&format!("{green}note{green:#}: {bold}{text}{bold:#}"));
@@ -116,7 +109,7 @@ pub fn loud(text: &str) {
 
 /// Something that may not be as meant.
 pub fn warning(text: &str) {
-    let text = harmless(text);
+    let text = safe_lines(text);
     let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
     say(&format!("{yellow}warning{yellow:#}: {text}"));
 }
@@ -137,9 +130,9 @@ pub fn screen() -> (usize, usize) {
 pub fn refuse(message: &str, help: Option<&str>) {
     let red = anstyle::AnsiColor::BrightRed.on_default().bold();
     let blue = anstyle::AnsiColor::BrightCyan.on_default().bold();
-    say(&format!("{red}error{red:#}: {}", harmless(message)));
+    say(&format!("{red}error{red:#}: {}", safe_lines(message)));
     if let Some(help) = help {
-        say(&format!("{blue}help{blue:#}: {}", harmless(help)));
+        say(&format!("{blue}help{blue:#}: {}", safe_lines(help)));
     }
 }
 

@@ -7,6 +7,8 @@ use trefoil::internals::trace::event_json;
 use trefoil_runtime::{Event, EventSink};
 use trefoil_syntax::Files;
 
+use crate::harmless::json;
+
 /// Writes events.
 pub struct Jsonl {
     files: Files,
@@ -39,7 +41,7 @@ impl EventSink for Jsonl {
         if self.after.is_some_and(|after| event.seq <= after) {
             return;
         }
-        let json = event_json(event, &self.files);
+        let json = json(&event_json(event, &self.files));
         let mut out = std::io::stdout().lock();
         // A reader that went away is no reason to stop a run that somebody pays for, nor is a full disk.
         if let Err(error) = writeln!(out, "{json}").and_then(|()| out.flush()) {

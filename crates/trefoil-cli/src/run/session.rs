@@ -19,7 +19,7 @@ use super::{Jsonl, Recording, Shown, SignalStop, Terminal, next, report, result,
 use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
 use crate::store::StoreArgs;
-use crate::{exit, output};
+use crate::{exit, harmless, output};
 
 /// What to show of a run.
 #[derive(Args)]
@@ -42,7 +42,7 @@ impl ShowArgs {
     /// Prints a result. The exit code: whether it could be written.
     fn print(&self, value: &Value) -> u8 {
         output::answer(&match self.output {
-            Output::Json => value.to_json().to_string(),
+            Output::Json => harmless::json(&value.to_json()),
             Output::Text => result::text(value, std::io::stdout().is_terminal()),
         })
     }

@@ -1,11 +1,11 @@
 //! How figures and texts are written on a terminal: times, numbers, texts that are cut, names that cannot move the cursor.
 
-use std::borrow::Cow;
-
 use trefoil_prices::Dollars;
 use trefoil_runtime::Usage;
 use trefoil_template::Value;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+pub use crate::harmless::safe;
 
 /// `1,234`
 pub fn grouped(n: u64) -> String {
@@ -60,19 +60,6 @@ pub fn money(usage: &Usage) -> String {
 /// `4 calls, 120 tokens in, 51 out, $0.0123, 1.2 s`
 pub fn total(calls_made: u64, usage: &Usage, ms: u64) -> String {
     format!("{}, {}, {}, {}", calls(calls_made), tokens(usage), money(usage), time(ms))
-}
-
-/// A text in which nothing moves the cursor, turns the writing round or hides: such characters are escaped.
-pub fn safe(text: &str) -> Cow<'_, str> {
-    let unsafe_ = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if !text.contains(unsafe_) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if unsafe_(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
-    }
-    Cow::Owned(out)
 }
 
 /// Characters after which a line is long enough.
@@ -227,7 +214,6 @@ mod tests {
 
     #[test]
     fn no_name_moves_the_cursor() {
-        assert_eq!(safe("a\u{1b}[2J\u{9b}31m\u{202e}b"), "a\\u{1b}[2J\\u{9b}31m\\u{202e}b");
         assert_eq!(line("one\n two\u{7}"), "one two\\u{7}");
         assert_eq!(line(&"x".repeat(1_000_000)).len(), LINE);
     }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use clap::Args;
-use trefoil::store::{Letter, LetterKind, Store as _};
+use trefoil::internals::{Trial, try_answer};
+use trefoil::store::{Letter, LetterKind, SqliteStore, Store as _};
 use trefoil_machine::event::Waiting;
+use trefoil_template::Value;
 
 use super::past;
 use crate::run::waiting::line;
-use crate::store::{StoreArgs, full_id, now, wait};
+use crate::store::{StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
 /// Answer a question that a run waits for, or decide about a step of which it is not known whether it was done
@@ -30,19 +32,6 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     let run = wait(full_id(&store, &args.run))?;
     let all = past::waiting(&store, &wait(store.record(&run))?)?;
     let one = find(&all, &args.step)?;
-    let accepts: Vec<&str> = match &one.prompt {
-        Some(_) => one.accepts.iter().map(String::as_str).collect(),
-        None => vec!["retry", "fail"],
-    };
-    let value = args.value.trim();
-    if !accepts.is_empty() && !accepts.iter().any(|word| word.eq_ignore_ascii_case(value)) {
-        let words = accepts.join("`, `");
-        output::refuse(
-            &format!("`{}` does not take `{value}`", one.step),
-            Some(&format!("answer with one of `{words}`")),
-        );
-        return Err(exit::NOT_STARTED);
-    }
     // Who sends a second answer has to know that the first one counts.
     let earlier = wait(store.inbox(&run))?.into_iter().find(|posted| posted.letter.key == one.key.as_str());
     if let Some(earlier) = earlier {
@@ -51,9 +40,9 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
         return Err(exit::NOT_STARTED);
     }
-    let value = accepts.iter().find(|word| word.eq_ignore_ascii_case(value)).map_or(args.value.as_str(), |word| word);
+    let value = accepted(&store, &run, one, &args.value)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
-    let letter = Letter { kind, key: one.key.to_string(), value: value.into(), at: now() };
+    let letter = Letter { kind, key: one.key.to_string(), value, at: now() };
     wait(store.post(&run, letter))?;
     let record = wait(store.record(&run))?;
     match record.owner {
@@ -61,6 +50,31 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         None => output::note(&format!("answered; to continue: trefoil resume {run}{}", args.store.option())),
     }
     Ok(exit::OK)
+}
+
+/// The answer as the run takes it, or a refusal: nobody would see the question again until the run is resumed.
+fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, given: &str) -> Result<Value, u8> {
+    let known: Vec<&str> = match &one.prompt {
+        Some(_) => one.accepts.iter().map(String::as_str).collect(),
+        None => vec!["retry", "fail"],
+    };
+    if let Some(word) = known.iter().find(|word| word.eq_ignore_ascii_case(given.trim())) {
+        return Ok((*word).into());
+    }
+    let leads_on = one.prompt.is_some() && {
+        let stored = past::read(store, run)?;
+        let trial = block_on(try_answer(store, &stored, &one.key, given.into()))?;
+        trial.map_err(|error| past::unreadable(&error))? == Trial::LeadsOn
+    };
+    if leads_on {
+        return Ok(given.into());
+    }
+    let help = match known.as_slice() {
+        [] => "no transition of the step takes it; see their conditions".to_owned(),
+        known => format!("answer with one of `{}`", known.join("`, `")),
+    };
+    output::refuse(&format!("`{}` does not accept `{}`", one.step, given.trim()), Some(&help));
+    Err(exit::NOT_STARTED)
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {

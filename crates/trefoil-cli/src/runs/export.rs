@@ -3,7 +3,7 @@
 use clap::Args;
 use trefoil::store::Store as _;
 
-use super::print;
+use super::print_json;
 use crate::exit;
 use crate::store::{StoreArgs, full_id, wait};
 
@@ -26,6 +26,6 @@ pub fn run(args: &Export) -> Result<u8, u8> {
         let Some(last) = page.last() else { return Ok(code) };
         next = last.seq.saturating_add(1);
         let lines: Vec<String> = page.iter().filter_map(|entry| serde_json::to_string(entry).ok()).collect();
-        code = code.max(print(&lines.join("\n")));
+        code = code.max(print_json(&lines));
     }
 }

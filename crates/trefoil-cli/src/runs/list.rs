@@ -6,8 +6,9 @@ use clap::Args;
 use serde_json::json;
 use trefoil::store::{Cursor, Filter, Page, Record, Status, Store as _};
 
-use super::print;
 use super::record::{self, calls};
+use super::{print, print_json};
+use crate::harmless::safe;
 use crate::run::money;
 use crate::store::{StoreArgs, refuse, wait};
 use crate::{exit, output};
@@ -90,7 +91,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
     let next = page.next.map(|cursor| cursor.to_string());
     if args.output.is_json() {
         let runs: Vec<_> = page.runs.iter().map(record::json).collect();
-        return Ok(print(&json!({ "runs": runs, "next": next }).to_string()));
+        return Ok(print_json(&[json!({ "runs": runs, "next": next })]));
     }
     match store {
         Some(store) if page.runs.is_empty() => {
@@ -110,18 +111,18 @@ pub fn run(args: &List) -> Result<u8, u8> {
     }
 }
 
-fn table(runs: &[Record]) -> String {
+fn table(runs: &[Record]) -> Vec<String> {
     let rows = runs.iter().map(|record| {
         let what = record.error.as_ref().map(|(code, _)| code.as_str()).unwrap_or_default();
         let calls = calls(record.spent.calls);
         [
-            record.run.clone(),
+            safe(&record.run).into_owned(),
             record.status.to_string(),
             record::time(record.started),
             calls,
             money(&record.spent.usage),
-            record.flow.clone(),
-            what.to_owned(),
+            safe(&record.flow).into_owned(),
+            safe(what).into_owned(),
         ]
     });
     let rows: Vec<[String; 7]> = rows.collect();
@@ -139,7 +140,7 @@ fn table(runs: &[Record]) -> String {
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]

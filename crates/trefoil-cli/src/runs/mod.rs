@@ -11,11 +11,17 @@ pub mod show;
 pub mod past;
 mod record;
 
+use crate::harmless::{json, safe};
 use crate::output;
-use crate::run::safe;
 
-/// A result on stdout. Names and messages are a stranger's: nothing in them moves the cursor.
-fn print(text: &str) -> u8 {
-    let lines: Vec<String> = text.lines().map(|line| safe(line).to_string()).collect();
+/// Lines for people on stdout. Names and messages are a stranger's: nothing in them moves the cursor or begins a line.
+fn print(lines: &[String]) -> u8 {
+    let lines: Vec<_> = lines.iter().map(|line| safe(line)).collect();
+    output::result(&format!("{}\n", lines.join("\n")))
+}
+
+/// JSON for programs, one value a line.
+fn print_json(values: &[impl ToString]) -> u8 {
+    let lines: Vec<_> = values.iter().map(json).collect();
     output::result(&format!("{}\n", lines.join("\n")))
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil::internals::{Stored, history};
 use trefoil::store::{Record, SqliteStore};
 use trefoil_machine::event::Waiting;
-use trefoil_runtime::{Event, EventKind, EventSink};
+use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::commands::run::did_not_start;
 use crate::store::block_on;
@@ -18,10 +18,13 @@ pub fn read(store: &SqliteStore, run: &str) -> Result<Stored, u8> {
 
 /// Tells a run's events to somebody. Returns what nobody knows whether it was done, if no process works on the run.
 pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
-    block_on(history(store.clone(), stored, events))?.map_err(|error| {
-        output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
-        exit::FAILED
-    })
+    block_on(history(store.clone(), stored, events))?.map_err(|error| unreadable(&error))
+}
+
+/// Says why a journal cannot be followed.
+pub fn unreadable(error: &RunError) -> u8 {
+    output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
+    exit::FAILED
 }
 
 /// What a run waits for, by its journal; empty: for nobody.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use trefoil::store::{Status, Store as _};
 
-use super::{past, print, record};
+use super::{past, print, print_json, record};
 use crate::run::{money, time, tokens, waiting};
 use crate::store::{StoreArgs, full_id, wait};
 
@@ -48,7 +48,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         if let Some(members) = json.as_object_mut().filter(|_| !waiting.is_empty()) {
             members.insert("waiting".to_owned(), json!(waiting));
         }
-        return Ok(print(&json.to_string()));
+        return Ok(print_json(&[json]));
     }
     let mut lines = vec![
         format!("run      {}", record.run),
@@ -84,5 +84,5 @@ pub fn run(args: &Show) -> Result<u8, u8> {
             lines.push(format!("answered {}", posted.letter.value.to_text()));
         }
     }
-    Ok(print(&lines.join("\n")))
+    Ok(print(&lines))
 }

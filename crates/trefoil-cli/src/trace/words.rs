@@ -3,6 +3,7 @@
 use serde_json::Value;
 use trefoil_prices::Dollars;
 
+use crate::harmless::safe_lines;
 use crate::run::{cut, preview, time};
 
 /// A member that is text.
@@ -20,21 +21,9 @@ pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Text that cannot do anything to a terminal: control characters (C1 included) and characters that change the reading
-/// direction are shown as their escape. Line breaks and tabs stay.
+/// Text that cannot do anything to a terminal. Line breaks and tabs stay.
 pub fn safe(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.extend(c.escape_default()),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.extend(c.escape_unicode())
-            }
-            c => out.push(c),
-        }
-    }
-    out
+    safe_lines(text).into_owned()
 }
 
 /// The same on one line, in at most so many columns.

@@ -152,7 +152,7 @@ fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
     trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).silent(75);
     trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "perhaps"])
         .silent(2)
-        .says(&["`ASK` does not take `perhaps`", "answer with one of `yes`, `no`"]);
+        .says(&["`ASK` does not accept `perhaps`", "answer with one of `yes`, `no`"]);
     trefoil(&folder, &provider, &["runs", "answer", &run, "WHO", "yes"]).silent(2).says(&["does not wait for `WHO`"]);
     trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "YES"]).exits(0);
     let second = trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "no"]);
@@ -166,6 +166,30 @@ fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
     trefoil(&folder, &provider, &["runs", "cancel", &run]).silent(2).says(&["has ended"]);
     trefoil(&folder, &provider, &["runs", "delete", &run]).exits(0);
     trefoil(&folder, &provider, &["runs", "list"]).silent(0).says(&["no runs"]);
+}
+
+#[test]
+fn an_answer_is_taken_when_any_transition_takes_it() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let to_stop = "- condition: input_equals_no\n          target: STOP\n";
+    let or_words = "- condition: custom\n          expression: human.feedback\n          target: STOP\n";
+    folder.write("gate.yaml", GATE.replace(to_stop, &format!("{to_stop}        {or_words}")));
+    let gate = ["run", "gate.yaml", "--model", "embedded", "--allow-command"];
+    for (answer, taken) in [("later", false), ("{\"feedback\": \"\"}", false), ("{\"feedback\": \"shorter\"}", true)] {
+        trefoil(&folder, &provider, &gate).silent(75);
+        let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+        let run = listed["runs"][0]["run"].as_str().unwrap();
+        let answered = trefoil(&folder, &provider, &["runs", "answer", run, "ASK", answer]);
+        if taken {
+            answered.exits(0);
+            let resumed = trefoil(&folder, &provider, &["resume", run, "--allow-command", "-q"]);
+            assert!(resumed.exits(0).out.contains("stopped"), "{resumed:?}");
+        } else {
+            answered.silent(2).says(&["`ASK` does not accept", "answer with one of `yes`, `no`"]);
+            trefoil(&folder, &provider, &["resume", run, "--allow-command", "-q"]).silent(75);
+        }
+    }
 }
 
 #[test]
@@ -358,6 +382,33 @@ fn runs_can_be_cancelled_exported_and_told_again() {
     assert_eq!(rest, events[2..]);
     let resumed = trefoil(&folder, &provider, &["resume", &run]);
     resumed.exits(130);
+}
+
+#[test]
+fn what_a_stranger_wrote_moves_no_cursor_and_stays_what_it_is() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let evil = "one \u{9b}2J\u{202e}two\u{1b}[31m";
+    folder.write(
+        "evil.yaml",
+        format!(
+            "id: evil\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I.\nprompt: {}\n",
+            json!(evil)
+        )
+        .replace('\u{9b}', "\\u009b"),
+    );
+    let tricky = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}');
+    let ran = trefoil(&folder, &provider, &["run", "evil.yaml", "--no-check", "--events", "jsonl", "--output", "json"]);
+    assert!(!tricky(&ran.exits(0).out) && !tricky(&ran.err), "{ran:?}");
+    let run = only(&folder, &provider);
+    for args in [&["runs", "events", &run][..], &["runs", "export", &run], &["runs", "show", &run], &["resume", &run]] {
+        let shown = trefoil(&folder, &provider, args);
+        // A result that goes to a file is as the model wrote it.
+        assert!(args[0] == "resume" || !tricky(&shown.exits(0).out), "{args:?}: {shown:?}");
+        assert!(!tricky(&shown.err), "{args:?}: {shown:?}");
+    }
+    let events = trefoil(&folder, &provider, &["runs", "events", &run]).lines();
+    assert_eq!(events.last().unwrap()["output"], json!(evil));
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub async fn history(
 }
 
 /// The program as the run has it, with the models that were chosen for it. No key is needed to know them.
-fn prepared(stored: &Stored) -> Arc<Prepared> {
+pub(super) fn prepared(stored: &Stored) -> Arc<Prepared> {
     let own = &stored.flow.loaded().program;
     if own.fingerprint().to_string() == stored.started.program.fingerprint {
         return stored.flow.prepared();

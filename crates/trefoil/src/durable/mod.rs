@@ -1,10 +1,12 @@
 //! Runs that are kept in a store, and go on from there in any process.
 
+mod answer;
 mod bundle;
 mod cancel;
 mod history;
 mod resume;
 
+pub use answer::{Trial, try_answer};
 pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
 pub use history::history;

@@ -39,8 +39,11 @@ pub fn clean(text: &str) -> String {
     if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
         return text.to_owned();
     }
-    let tricky = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if tricky(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_tricky(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a character can move the cursor of a terminal or change the reading direction.
+pub fn is_tricky(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
 }

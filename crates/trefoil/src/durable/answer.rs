@@ -1,0 +1,62 @@
+//! Whether an answer leads on, found out before it is sent: the machine is given it after a replay, and nothing is done.
+
+use std::sync::Arc;
+
+use trefoil_machine::{Command, Completion, Key, Replay, Request, Unwatched};
+use trefoil_runtime::RunError;
+use trefoil_store::Store;
+use trefoil_template::Value;
+
+use super::Stored;
+use super::history::prepared;
+
+/// What becomes of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trial {
+    /// The run goes on with it.
+    LeadsOn,
+    /// The question would be asked again. The answers that lead on, if they are words that are known.
+    Refused(Vec<Arc<str>>),
+}
+
+/// Tries an answer to a question that a stored run waits for.
+///
+/// # Errors
+///
+/// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
+pub async fn try_answer(store: &dyn Store, stored: &Stored, key: &Key, answer: Value) -> Result<Trial, RunError> {
+    let program = prepared(stored);
+    let (mut under_way, mut next) = (None::<Replay>, 0);
+    loop {
+        let page = store.entries(&stored.started.run, next).await;
+        let page = page.map_err(|error| RunError::new("JOURNAL_ERROR", error.to_string()))?;
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        for entry in &page {
+            match &mut under_way {
+                None => under_way = Some(Replay::begin(program.clone(), entry, &mut Unwatched)?),
+                Some(replay) => replay.entry(entry, &mut Unwatched)?,
+            }
+        }
+    }
+    let Some(replay) = under_way else { return Ok(Trial::LeadsOn) };
+    let resumed = replay.end(&mut Unwatched)?;
+    let mut machine = resumed.machine;
+    let completion = Completion { key: key.clone(), at_ms: resumed.at_ms, result: Ok(answer), usage: None };
+    let mut output = machine.on(completion);
+    loop {
+        for command in &output.commands {
+            if let Command::Start(activity) = command
+                && let Request::Human(request) = &activity.request
+                && request.refused.is_some()
+                && activity.key.without_try() == key.without_try()
+            {
+                return Ok(Trial::Refused(request.accepts.clone()));
+            }
+        }
+        if !output.more {
+            return Ok(Trial::LeadsOn);
+        }
+        output = machine.proceed();
+    }
+}
