@@ -57,8 +57,8 @@ pub fn markdown() -> String {
     out.push_str("\n## All rules\n\n| rule | level | with `--strict` | found | what |\n|---|---|---|---|---|\n");
     for rule in in_order() {
         let found = match rule.run {
-            Run::Load | Run::Both(_) => "loading",
-            Run::Program(_) | Run::Declared(_) | Run::Whole(_) | Run::Tree(_) => "checking",
+            Run::Load => "loading",
+            Run::Several(_) | Run::Program(_) | Run::Declared(_) | Run::Whole(_) | Run::Tree(_) => "checking",
         };
         let strict = rule.strict.map_or("", |s| level(Some(s)));
         let _ = writeln!(

@@ -63,10 +63,14 @@ impl Levels {
         set.extend(&self.set);
         Self { strict: self.strict || others.strict, hints: self.hints || others.hints, set }
     }
+    /// What is set for a rule, or for the one that it was a part of.
+    fn of(&self, rule: &str) -> Option<Level> {
+        self.set.get(rule).or_else(|| self.set.get(rules::split_from(rule)?)).copied()
+    }
     /// Whether a rule is asked for by name or by `--strict`, so that what a manifest says about it does not count.
     pub fn insists(&self, rule: &str) -> bool {
-        match self.set.get(rule) {
-            Some(level) => *level == Level::Deny,
+        match self.of(rule) {
+            Some(level) => level == Level::Deny,
             None => self.strict && rules::rule(rule).is_some_and(|r| r.strict.is_some()),
         }
     }
@@ -75,8 +79,8 @@ impl Levels {
         if rule.is_of_loading() {
             return true;
         }
-        match self.set.get(rule.name) {
-            Some(level) => *level != Level::Allow,
+        match self.of(rule.name) {
+            Some(level) => level != Level::Allow,
             None => rule.level.is_some() || self.strict && rule.strict.is_some(),
         }
     }
@@ -86,7 +90,7 @@ impl Levels {
             return Some(diagnostic);
         }
         let rule = rules::rule(diagnostic.rule);
-        let asked = self.set.get(diagnostic.rule);
+        let asked = self.of(diagnostic.rule);
         if diagnostic.severity == Severity::Hint && asked.is_none() {
             return Some(diagnostic).filter(|_| self.hints);
         }

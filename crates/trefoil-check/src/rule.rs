@@ -30,8 +30,8 @@ pub struct Rule {
 pub enum Run {
     /// Reading, binding and the finders of mistakes in what is written.
     Load,
-    /// The same, of what is certain as it is written; and this crate, of what only the program shows: on some paths, by types.
-    Both(&'static [Run]),
+    /// This crate, in several ways.
+    Several(&'static [Run]),
     /// This crate, in a program: what it says rests on nothing but what it names and what that reads.
     Program(Look),
     /// The same; what it says rests on all of what is declared around the place: that a state has no other transition.
@@ -108,11 +108,15 @@ impl Context<'_> {
         let doubtful = match self.run {
             Run::Whole(_) => gaps.reach(diagnostic.file),
             Run::Declared(_) => at.is_some_and(|at| gaps.touch(at)),
-            Run::Program(_) | Run::Load | Run::Both(_) | Run::Tree(_) => false,
+            Run::Program(_) | Run::Load | Run::Several(_) | Run::Tree(_) => false,
         };
         if doubtful || at.is_some_and(|at| gaps.rename(at)) || places.iter().any(|at| gaps.touch(*at)) {
             return;
         }
+        self.found.add(diagnostic);
+    }
+    /// Reports what makes others drop their findings: the cause itself.
+    pub fn report_cause(&mut self, diagnostic: Diagnostic) {
         self.found.add(diagnostic);
     }
 }
@@ -142,13 +146,13 @@ impl TreeContext<'_> {
 impl Rule {
     /// Whether an error of it may keep a program from being made.
     pub fn is_of_loading(&self) -> bool {
-        matches!(self.run, Run::Load | Run::Both(_))
+        matches!(self.run, Run::Load)
     }
     /// How this crate looks.
     pub fn looks(&self) -> &[Run] {
         match &self.run {
             Run::Load => &[],
-            Run::Both(all) => all,
+            Run::Several(all) => all,
             run => std::slice::from_ref(run),
         }
     }

@@ -361,7 +361,7 @@ impl<'p> Tracer<'p> {
             | Source::RunId
             | Source::Spent(_)
             | Source::Failure
-            | Source::Missing(_) => {}
+            | Source::Missing(..) => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trefoil_ir::{Cond, Expr, Source, Spelling, Text, types};
 use trefoil_syntax::{FileId, Location, Span, yaml};
 use trefoil_template::{
-    Binding, Broken, Condition, Missing, Origin, Policy, Reference, Segment, Start, Template, Value, Written,
+    Binding, Broken, Condition, Origin, Policy, Reference, Segment, Start, Template, Value, Written,
 };
 
 use crate::build::{self, Sources};
@@ -215,7 +215,7 @@ impl BoundText {
     /// The bindings of a text with mistakes, in the order of its references: the last one is the unreadable part.
     fn bindings(&self) -> (Vec<Source>, impl FnMut(&Reference) -> Binding) {
         let mut sources = self.sources.clone();
-        let unknown = (Source::Missing(Missing::Key(0)), 0);
+        let unknown = (Source::missing(0), 0);
         let found = self.uses.iter().map(|used| (used.bound.source.clone(), used.bound.skip));
         let all: Vec<Binding> = found.chain([unknown]).map(|found| sources.bind(found)).collect();
         let mut all = all.into_iter();
@@ -252,7 +252,7 @@ impl BoundText {
         let mut sources = Sources::default();
         template.bind(|reference| {
             let source = self.sources.0.get(reference.binding.source as usize).cloned();
-            sources.bind((source.unwrap_or(Source::Missing(Missing::Key(0))), reference.binding.skip))
+            sources.bind((source.unwrap_or(Source::missing(0)), reference.binding.skip))
         });
         let place = |range: Range<u32>| self.source.source(range);
         let spans = template.references().iter().map(|r| place(r.span.clone())).collect();

@@ -50,8 +50,49 @@ pub enum Source {
     Result,
     /// The error text of the step that failed, where there is one; else missing.
     Failure,
-    /// Known at load not to be there, and why.
-    Missing(Missing),
+    /// Known at load not to be there: what a run says about it, and what is known beyond that.
+    Missing(Missing, Lost),
+}
+
+/// What names tell about a path without a value. For the checker: it changes nothing in a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Lost {
+    /// Nothing, or what is reported where names are bound.
+    #[default]
+    Unsaid,
+    /// It names something that has not ended where it is read, whichever way a run takes.
+    Late {
+        /// The step that leaves it, or that writes it, as templates name that step.
+        name: Arc<str>,
+        /// The step writes the path; else the path names the step.
+        writes: bool,
+        /// The step is the one that reads.
+        own: bool,
+    },
+    /// It continues after a value that never has its next member.
+    Beyond(Box<Beyond>),
+}
+
+/// A path that continues where its value ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beyond {
+    /// The first segment that names nothing.
+    pub segment: u16,
+    /// Where the value before it is, if that is a value of its own.
+    pub of: Option<Source>,
+    /// What it is: `text`, `a list`, `an object`.
+    pub what: &'static str,
+    /// The members that it has.
+    pub members: Vec<Arc<str>>,
+    /// The manifest says what the value is, and its format has values for declared names only.
+    pub refused: bool,
+}
+
+impl Source {
+    /// Nothing, at this segment of the path.
+    pub fn missing(segment: usize) -> Self {
+        Self::Missing(Missing::Key(segment as u16), Lost::Unsaid)
+    }
 }
 
 impl Source {
@@ -80,7 +121,7 @@ impl Source {
             | Self::Spent(_)
             | Self::Result
             | Self::Failure
-            | Self::Missing(_) => {}
+            | Self::Missing(..) => {}
         });
         slots
     }

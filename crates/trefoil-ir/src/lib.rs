@@ -33,7 +33,7 @@ pub use effect::{
     AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelCall, ModelChoice, ModelParameters, OnTimeout,
     PiiAction, PiiEntity, ToolCall, ToolKind,
 };
-pub use expr::{Ballot, ComposedPart, Cond, Expr, JsonType, Source, Spelling, Text};
+pub use expr::{Ballot, Beyond, ComposedPart, Cond, Expr, JsonType, Lost, Source, Spelling, Text};
 pub use facts::{Declaration, DeclarationKind, Defined, Detail, Facts, Lead, Mention, Name, Position, Scope, Visible};
 pub use fingerprint::{Fingerprint, SEMANTICS};
 pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};

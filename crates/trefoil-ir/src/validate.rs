@@ -216,7 +216,7 @@ impl<'p> Check<'p> {
                 | Source::RunId
                 | Source::Result
                 | Source::Failure
-                | Source::Missing(_) => Vec::new(),
+                | Source::Missing(..) => Vec::new(),
             };
             bad.extend(found.into_iter().filter(|slot| slot.index() >= slots));
         });

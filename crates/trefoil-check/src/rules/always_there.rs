@@ -16,7 +16,7 @@ use trefoil_ir::types;
 type Reads<'m> = HashMap<Location, &'m Read<'m>>;
 
 /// Looks at the conditions of steps and loops.
-pub(super) fn run(cx: &mut Context<'_>) {
+pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
     let model = cx.model;
     let reads = OnceCell::new();
     let mut found = Vec::new();
@@ -36,9 +36,17 @@ pub(super) fn run(cx: &mut Context<'_>) {
             );
         }
     }
-    for (at, message, help) in found {
+    for Found { at, message, help, .. } in found.into_iter().filter(|found| found.holds == wanted) {
         cx.report(cx.finding(at, message).help(help));
     }
+}
+
+/// A part of a condition that can only go one way.
+struct Found {
+    at: Location,
+    holds: bool,
+    message: String,
+    help: String,
 }
 
 /// The parts of a condition that ask whether something is there. `so`: what comes of it, as long as nothing else decides.
@@ -48,7 +56,7 @@ fn parts<'m>(
     cond: &Cond,
     part: &Expression,
     so: &str,
-    found: &mut Vec<(Location, String, String)>,
+    found: &mut Vec<Found>,
 ) {
     let read = |reference: u32| -> Option<(Location, &'m Read<'m>)> {
         let at = Location::new(cond.origin.file, *cond.spans.get(reference as usize)?);
@@ -69,7 +77,7 @@ fn parts<'m>(
             };
             let message =
                 format!("`{}` is always true here, because it always has a value and is never empty", read.path());
-            found.push((at, message, format!("{so}: compare it with a value")));
+            found.push(Found { at, holds: true, message, help: format!("{so}: compare it with a value") });
         }
         Expression::Compare(operands, comparisons) => {
             let ([a, b], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return };
@@ -97,7 +105,7 @@ fn parts<'m>(
             } else {
                 format!("{so}: compare it with a value")
             };
-            found.push((at, message, help));
+            found.push(Found { at, holds: always, message, help });
         }
         _ => {}
     }

@@ -2,7 +2,7 @@
 
 use trefoil_syntax::Severity;
 
-use super::members::parts;
+use super::unknown_property::parts;
 use crate::rule::{Context, Group, Rule, Run};
 use trefoil_ir::types::Member;
 

@@ -167,7 +167,7 @@ fn report(cx: &mut Context<'_>, graph: &Graph, lost: &Lost) {
 }
 
 /// Where a node writes a path: its last name, in the extent of the node.
-fn written(model: &Model<'_>, node: Location, path: &str) -> Option<Location> {
+pub(super) fn written(model: &Model<'_>, node: Location, path: &str) -> Option<Location> {
     let facts = model.facts;
     let extent = facts.declarations.iter().find(|d| d.kind == DeclarationKind::Node && d.at == node)?.extent;
     let last: Arc<str> = path.rsplit('.').next()?.into();

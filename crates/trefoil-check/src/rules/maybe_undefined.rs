@@ -8,12 +8,21 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Severity};
 
 use super::unordered_read::{here, result};
-use crate::rule::Context;
+use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::{Defined, Model, Read, Why};
 use crate::words;
 
+pub(super) const RULE: Rule = Rule {
+    name: "maybe-undefined",
+    group: Group::Names,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("maybe_undefined.md"),
+    run: Run::Program(run),
+};
+
 /// Looks at every path that is written.
-pub(super) fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut Context<'_>) {
     let (model, results, left) = (cx.model, cx.model.results(), cx.model.left());
     let mut told = HashSet::default();
     for read in model.reads() {
@@ -28,6 +37,11 @@ pub(super) fn run(cx: &mut Context<'_>) {
         let state = result(model, &results, read).filter(|_| *why == Why::NotVisited);
         let own = |state| read.step.and_then(|step| model.named(step)) == Some(state);
         let again = state.as_ref().is_some_and(|(_, state)| own(*state));
+        if let Why::Excluded { .. } = why {
+            let d = cx.finding(read.at, format!("`{path}` is always null here: its step is skipped whenever this one runs"));
+            cx.report(Diagnostic { severity: Severity::Warning, ..d }.help(why.words()));
+            continue;
+        }
         let message = match state {
             Some((name, _)) if again => {
                 format!("`{path}` has no value on the first visit of {name}")

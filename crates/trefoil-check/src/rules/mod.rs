@@ -17,6 +17,14 @@ macro_rules! rules {
 }
 
 rules! {
+    unordered_read,
+    unknown_property,
+    property_of_text,
+    shadowed_name,
+    maybe_undefined,
+    inverted_guard,
+    write_conflict,
+    secret_in_prompt,
     constant_condition,
     unused_output,
     unused_input,
@@ -30,8 +38,10 @@ rules! {
     unconnected_node,
     loop_never_ends,
     never_true,
+    always_true,
     endless_loop,
     missing_transition,
+    unmatched_default,
     implicit_end,
     score_gap,
     score_overlap,
@@ -60,16 +70,10 @@ rules! {
 }
 
 mod always_there;
-mod denied;
 mod lost_write;
-mod maybe_undefined;
-mod members;
-mod secret_in_prompt;
-mod shadowed_name;
+mod replaced;
+mod settled;
 mod siblings;
-mod unanswered;
-mod unordered_read;
-mod write_conflict;
 
 /// Every rule, those of loading first.
 pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| load::RULES.iter().chain(PROGRAM).collect());
@@ -82,6 +86,20 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Rule>> =
 /// one can be named.
 const ALSO_CALLED: &[(&str, &str)] =
     &[("circular_ref", "circular-ref"), ("working_dot_node_id", "working-dot-node-id")];
+
+/// Rules that were parts of others: what the operator or a comment says about the other one holds for them as well.
+const SPLIT_FROM: &[(&str, &str)] = &[
+    ("always-true", "never-true"),
+    ("inverted-guard", "no-effect"),
+    ("missing-score", "unknown-property"),
+    ("text-as-boolean", "constant-condition"),
+    ("unmatched-default", "unknown-value"),
+];
+
+/// The rule that a rule was a part of.
+pub fn split_from(name: &str) -> Option<&'static str> {
+    SPLIT_FROM.iter().find(|(part, _)| *part == name).map(|(_, whole)| *whole)
+}
 
 /// The rule of a name.
 pub fn rule(name: &str) -> Option<&'static Rule> {

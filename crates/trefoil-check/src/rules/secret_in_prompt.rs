@@ -1,19 +1,32 @@
-//! A credential of the environment that gets into a prompt, straight or by way of inputs and results.
-//!
-//! Lowering reports what it sees while it resolves names; this finds the rest.
+//! A secret in a prompt, or a credential of the environment that gets there, straight or by way of inputs and results.
 
 use trefoil_ir::{Expr, Source, StepKind};
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
-use crate::rule::Context;
+use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces_of};
 
-/// Looks on where lowering does not.
-pub(super) fn run(cx: &mut Context<'_>) {
-    // To follow every value through a thousand steps takes as long as all other rules, and most programs read no environment.
-    if !cx.model.reads().iter().any(|read| *read.source == Source::Environment) {
+pub(super) const RULE: Rule = Rule {
+    name: "secret-in-prompt",
+    group: Group::Safety,
+    level: Some(Severity::Error),
+    strict: None,
+    page: include_str!("secret_in_prompt.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    // To follow every value through a thousand steps takes as long as all other rules, and most programs read neither.
+    let reads = cx.model.reads().iter();
+    let mut guarded = reads.filter(|read| matches!(read.source, Source::Environment | Source::Secrets)).peekable();
+    if guarded.peek().is_none() {
         return;
     }
+    let secrets: HashMap<Location, &str> = guarded
+        .filter(|read| *read.source == Source::Secrets)
+        .filter_map(|read| Some((read.at, &*read.reference?.path.get(1)?.name)))
+        .collect();
     let program = cx.model.program;
     let mut told: Vec<Location> = Vec::new();
     for &(flow, id) in cx.model.reachable() {
@@ -25,7 +38,17 @@ pub(super) fn run(cx: &mut Context<'_>) {
         };
         for piece in texts.into_iter().flat_map(pieces_of) {
             let Piece::Value(value) = piece else { continue };
-            let Some(from) = cx.model.taint().value(program, flow, id, &value).credential else { continue };
+            let labels = cx.model.taint().value(program, flow, id, &value);
+            let secret = labels.secret.filter(|_| matches!(step.kind, StepKind::Model(_)));
+            if let Some(from) = secret.filter(|from| !told.contains(from)) {
+                told.push(from);
+                let name = secrets.get(&from).map(|name| format!(" `{name}`")).unwrap_or_default();
+                let d = cx.finding(from, format!("the secret{name} would be sent to the model"));
+                let at = value.at().filter(|at| *at != from);
+                let d = at.into_iter().fold(d, |d, at| d.label(at, "it is put into the prompt here"));
+                cx.report_cause(d.help("remove it: a prompt must not contain secrets"));
+            }
+            let Some(from) = labels.credential else { continue };
             if told.contains(&from) {
                 continue;
             }

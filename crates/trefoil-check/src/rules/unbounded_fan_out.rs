@@ -45,6 +45,6 @@ fn run(cx: &mut Context<'_>) {
 /// Whether the list depends on something that only the run knows.
 fn open(list: &Expr) -> bool {
     let mut found = false;
-    walk::sources(list, &mut |source| found |= !matches!(source, Source::Const(_) | Source::Missing(_)));
+    walk::sources(list, &mut |source| found |= !matches!(source, Source::Const(_) | Source::Missing(..)));
     found
 }

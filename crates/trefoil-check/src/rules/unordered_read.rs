@@ -1,19 +1,33 @@
 //! Something that is read where nothing has written it on any way: the result of a state that never runs before, a key of
 //! shared state that only such states write.
 
-use trefoil_ir::{DeclarationKind, Expr, FlowId, SlotId, Source, StepId, StepKind};
+use trefoil_ir::{Cond, DeclarationKind, Expr, FlowId, Graph, Lost, SlotId, Source, Step, StepId, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 
-use crate::rule::Context;
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::flow::Order;
 use crate::semantic::{Defined, Model, Read};
 use crate::words;
 
+pub(super) const RULE: Rule = Rule {
+    name: "unordered-read",
+    group: Group::Names,
+    level: Some(Severity::Error),
+    strict: Some(Severity::Error),
+    page: include_str!("unordered_read.md"),
+    run: Run::Program(run),
+};
+
 /// Looks at every path that is written.
-pub(super) fn run(cx: &mut Context<'_>) {
+fn run(cx: &mut Context<'_>) {
     let (model, results) = (cx.model, cx.model.results());
+    late(cx);
     let mut told = HashSet::default();
     for read in model.reads().iter().filter(|r| r.reference.is_some() && r.defined == Defined::Never) {
+        if matches!(read.source, Source::Missing(_, Lost::Late { .. })) {
+            continue;
+        }
         let d = match result(model, &results, read) {
             Some((name, state)) => unvisited(cx, read, &name, state),
             None => match key(model, read) {
@@ -22,10 +36,86 @@ pub(super) fn run(cx: &mut Context<'_>) {
             },
         };
         if told.insert(read.at) {
-            // Where what is missing is an error, names that have no value keep a program from loading.
             cx.report(Diagnostic { severity: Severity::Warning, ..d });
         }
     }
+}
+
+/// What steps, branches and nodes read of those that have not ended by then.
+fn late(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for read in model.reads() {
+        let Source::Missing(_, Lost::Late { name, writes, own }) = read.source else { continue };
+        let around = read.step.and_then(|step| around(model, step));
+        let path = read.path();
+        let (message, help) = match around.map(|around| &around.kind) {
+            _ if *own => (
+                format!("`{path}` is the output of the step that reads it, which has no value before it has run"),
+                "read the output of a step that ends before it".to_owned(),
+            ),
+            Some(StepKind::Graph(graph)) => in_graph(model, read, graph, name, *writes),
+            Some(StepKind::Parallel(_)) => (
+                format!("`{name}` runs in parallel with this branch, so `{path}` is always empty"),
+                "branches see the state as it was before them; use a sequential pipeline".to_owned(),
+            ),
+            _ => (
+                format!("`{name}` has not run yet here, so `{path}` is always empty"),
+                "a step sees only the steps before it; with `until` it sees the others from the second iteration on"
+                    .to_owned(),
+            ),
+        };
+        cx.report_cause(cx.finding(read.at, message).help(help));
+    }
+}
+
+/// The step that puts a step beside others; the step itself if it is that of an edge's condition.
+fn around<'p>(model: &Model<'p>, step: StepId) -> Option<&'p Step> {
+    let own = model.program.step(step)?;
+    if matches!(own.kind, StepKind::Graph(_)) && own.label.is_none() {
+        return Some(own);
+    }
+    model.parent(model.named(step)?).and_then(|parent| model.program.step(parent))
+}
+
+/// What a node, or the condition on an edge, reads of a node that does not end before it.
+fn in_graph(model: &Model<'_>, read: &Read<'_>, graph: &Graph, name: &str, writes: bool) -> (String, String) {
+    let program = model.program;
+    let label = |node: usize| words::step(program, graph.nodes.get(node).map_or(StepId(u32::MAX), |n| n.step));
+    let path = read.path();
+    let (file, span) = (read.at.file, read.at.span);
+    let is_here = |cond: &Cond| {
+        let at = cond.origin;
+        at.file == file && at.span.start <= span.start && span.end <= at.span.end
+    };
+    let edges = || graph.nodes.iter().flat_map(|node| &node.incoming);
+    let edge = edges().find(|edge| edge.when.as_ref().is_some_and(is_here));
+    let (who, help) = match edge {
+        Some(edge) => {
+            let from = label(edge.from.index());
+            (format!("the condition on an edge from {from}"), format!("add an edge: `{name}` must end before {from}"))
+        }
+        None => {
+            let who = here(model, read);
+            let at = |of: &dyn Fn(&Step) -> bool| {
+                graph.nodes.iter().position(|node| program.step(node.step).is_some_and(of))
+            };
+            let reader = at(&|step| read.step.and_then(|s| model.named(s)).and_then(|s| program.step(s)).is_some_and(
+                |me| std::ptr::eq(me, step),
+            ));
+            let other = at(&|step| step.label.as_deref() == Some(name));
+            let order = Order::of(graph);
+            let help = if edges().next().is_none() {
+                format!("declare `{name}` first: without edges nodes run in the order of the file")
+            } else if reader.zip(other).is_some_and(|(reader, other)| order.precedes(reader, other)) {
+                format!("the edges lead from {who} to `{name}`, not back")
+            } else {
+                format!("add an edge from `{name}` to {who}")
+            };
+            (who, help)
+        }
+    };
+    let what = if writes { ", which writes it," } else { "" };
+    (format!("{who} reads `{path}`, but `{name}`{what} does not end before it"), help)
 }
 
 fn unvisited(cx: &Context<'_>, read: &Read<'_>, name: &str, state: StepId) -> Diagnostic {

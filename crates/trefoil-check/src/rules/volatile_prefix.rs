@@ -69,5 +69,5 @@ fn longest(message: &Expr) -> usize {
 }
 
 fn changes(value: &Slotted<'_>) -> bool {
-    !matches!(value.source, Some(Source::Const(_) | Source::Environment | Source::Secrets | Source::Missing(_)))
+    !matches!(value.source, Some(Source::Const(_) | Source::Environment | Source::Secrets | Source::Missing(..)))
 }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
-use trefoil_ir::{DeclarationKind, Facts, Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
-use trefoil_syntax::{FileId, Location, Span};
+use trefoil_ir::{
+    ComposedPart, DeclarationKind, Facts, Flow, FlowId, Graph, Program, SlotId, Source, StepId, StepKind, walk,
+};
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
-use crate::rule::Context;
+use super::{lost_write, replaced};
+use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::flow::Order;
 use crate::semantic::together::Together;
 use crate::words;
@@ -25,6 +28,21 @@ struct Writer {
     beneath: bool,
 }
 
+pub(super) const RULE: Rule = Rule {
+    name: "write-conflict",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("write_conflict.md"),
+    run: Run::Several(&[
+        Run::Whole(run),
+        Run::Whole(lost_write::run),
+        Run::Program(replaced::branches),
+        Run::Program(replaced::results),
+        Run::Program(replaced::seeds),
+    ]),
+};
+
 /// Two nodes that write to one place, in the order in which their values are laid over each other.
 struct Pair {
     first: usize,
@@ -35,119 +53,146 @@ struct Pair {
     beneath: Option<usize>,
 }
 
-/// Looks at nodes of a graph; branches that share a key keep a program from loading.
-pub(super) fn run(cx: &mut Context<'_>) {
+/// Looks at the nodes of every graph.
+fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let written = written(cx.model.facts);
     for &(id, at) in cx.model.steps() {
         let Some(StepKind::Graph(graph)) = program.step(at).map(|s| &s.kind) else { continue };
         let Some(flow) = program.flow(id).filter(|_| cx.model.reach().is_called(id)) else { continue };
-        conflicts(cx, flow, graph, cx.model.steps_of(id), &written);
+        let mut pairs = Pairs::default();
+        pairs.read(program, flow, graph, cx.model.steps_of(id));
+        pairs.named(program, graph, &written);
+        if pairs.all.is_empty() {
+            continue;
+        }
+        let order = Order::of(graph);
+        let mut together: Option<Option<Together<'_>>> = None;
+        for pair in pairs.all {
+            let (a, b) = (pair.first, pair.second);
+            if order.precedes(a, b) || order.precedes(b, a) {
+                continue;
+            }
+            // In every run that comes so far, or with some values only.
+            let values = if both_run(graph, &order, a, b) {
+                None
+            } else {
+                let tried = together.get_or_insert_with(|| Together::of(graph)).as_ref();
+                let Some(values) = tried.and_then(|t| t.both(a, b)) else { continue };
+                Some(values)
+            };
+            if let Some(finding) = conflict(cx, graph, &pair, values) {
+                cx.report(finding);
+            }
+        }
     }
 }
 
-fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[(FlowId, StepId)], written: &[Written]) {
-    let program = cx.model.program;
-    let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
-    let writers: HashMap<SlotId, usize> = slots.collect();
-    let writer = |slot: SlotId| writers.get(&slot).copied();
-    let mut pairs: Vec<Pair> = Vec::new();
-    let mut seen = HashSet::default();
-    let mut pair = |first: usize, second: usize, path: &dyn Fn() -> String, beneath: Option<usize>| {
-        if first != second && seen.insert((first, second)) {
-            pairs.push(Pair { first, second, path: path(), beneath });
+/// The pairs of nodes that write to one place, each once.
+#[derive(Default)]
+struct Pairs {
+    all: Vec<Pair>,
+    seen: HashSet<(usize, usize)>,
+}
+
+impl Pairs {
+    fn add(&mut self, first: usize, second: usize, path: &[Arc<str>], beneath: Option<usize>) {
+        if first != second && self.seen.insert((first, second)) {
+            self.all.push(Pair { first, second, path: path.join("."), beneath });
         }
-    };
-    let mut look = |source: &Source| {
-        let Source::Compose { parts, .. } = source else { return };
+    }
+
+    /// Those whose values somebody reads, laid over each other.
+    fn read(&mut self, program: &Program, flow: &Flow, graph: &Graph, steps: &[(FlowId, StepId)]) {
+        let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
+        let writers: HashMap<SlotId, usize> = slots.collect();
+        let mut look = |source: &Source| {
+            if let Source::Compose { parts, .. } = source {
+                self.laid(parts, &writers);
+            }
+        };
+        for step in steps.iter().filter_map(|(_, s)| program.step(*s)) {
+            walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
+        }
+        walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
+    }
+
+    fn laid(&mut self, parts: &[ComposedPart], writers: &HashMap<SlotId, usize>) {
         // The nodes that wrote a path, and those that wrote something beneath it.
         let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
         let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
         let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
         for part in parts.iter().filter(|p| !p.at.is_empty()) {
-            let Some(b) = writer(part.slot) else { continue };
-            let path = || part.at.join(".");
+            let Some(&b) = writers.get(&part.slot) else { continue };
             for a in latest(whole.get(&*part.at)) {
-                pair(a, b, &path, None);
+                self.add(a, b, &part.at, None);
             }
             for a in latest(inner.get(&*part.at)) {
-                pair(a, b, &path, Some(a));
+                self.add(a, b, &part.at, Some(a));
             }
             whole.entry(&part.at).or_default().push(b);
             for outer in (1..part.at.len()).filter_map(|n| part.at.get(..n)) {
                 for a in latest(whole.get(outer)) {
-                    pair(a, b, &|| outer.join("."), Some(b));
+                    self.add(a, b, outer, Some(b));
                 }
                 inner.entry(outer).or_default().push(b);
             }
         }
-    };
-    for step in steps.iter().filter_map(|(_, s)| program.step(*s)) {
-        walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
     }
-    walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
-    let named = graph.nodes.iter().enumerate().rev();
-    let named: HashMap<(&str, FileId), usize> = named
-        .filter_map(|(at, n)| program.step(n.step).and_then(|s| Some(((&**s.label.as_ref()?, s.origin.file), at))))
-        .collect();
-    for (path, writers) in written {
-        let mut before: Vec<(usize, bool)> = Vec::new();
-        for one in writers {
-            let Some(&b) = named.get(&(&*one.node, one.file)) else { continue };
-            for &(a, beneath) in before.iter().rev().take(MOST) {
-                match (beneath, one.beneath) {
-                    // What two write beneath it are two places.
-                    (true, true) => {}
-                    (true, false) => pair(a, b, &|| path.to_string(), Some(a)),
-                    (false, true) => pair(a, b, &|| path.to_string(), Some(b)),
-                    (false, false) => pair(a, b, &|| path.to_string(), None),
+
+    /// Those that name one path, whether or not somebody reads it.
+    fn named(&mut self, program: &Program, graph: &Graph, written: &[Written]) {
+        let named = graph.nodes.iter().enumerate().rev();
+        let named: HashMap<(&str, FileId), usize> = named
+            .filter_map(|(at, n)| program.step(n.step).and_then(|s| Some(((&**s.label.as_ref()?, s.origin.file), at))))
+            .collect();
+        for (path, writers) in written {
+            let path = std::slice::from_ref(path);
+            let mut before: Vec<(usize, bool)> = Vec::new();
+            for one in writers {
+                let Some(&b) = named.get(&(&*one.node, one.file)) else { continue };
+                for &(a, beneath) in before.iter().rev().take(MOST) {
+                    match (beneath, one.beneath) {
+                        // What two write beneath it are two places.
+                        (true, true) => {}
+                        (true, false) => self.add(a, b, path, Some(a)),
+                        (false, true) => self.add(a, b, path, Some(b)),
+                        (false, false) => self.add(a, b, path, None),
+                    }
                 }
-            }
-            before.push((b, one.beneath));
-        }
-    }
-    if pairs.is_empty() {
-        return;
-    }
-    let order = Order::of(graph);
-    let mut together: Option<Option<Together<'_>>> = None;
-    for Pair { first: a, second: b, path, beneath } in pairs {
-        let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
-        if order.precedes(a, b) || order.precedes(b, a) {
-            continue;
-        }
-        // In every run that comes so far, or with some values only.
-        let values = if both_run(graph, &order, a, b) {
-            None
-        } else {
-            let tried = together.get_or_insert_with(|| Together::of(graph)).as_ref();
-            let Some(values) = tried.and_then(|t| t.both(a, b)) else { continue };
-            Some(values)
-        };
-        let names = [first, second].map(|n| words::step(program, n.step));
-        let [one, two] = names;
-        let message = match beneath {
-            None if values.is_some() => format!("{one} and {two} can both run and write `{path}` at the same time"),
-            None => format!("{one} and {two} write `{path}` at the same time"),
-            Some(at) => {
-                let (outer, inner) = if at == b { (&one, &two) } else { (&two, &one) };
-                format!("{outer} writes `{path}` and {inner} writes below it at the same time")
-            }
-        };
-        let (Some(at), Some(other)) = (program.step(second.step), program.step(first.step)) else { continue };
-        let label = if beneath == Some(a) { "writes below it" } else { "writes it too" };
-        let mut finding = cx.finding(at.origin, message).label(other.origin, label);
-        if values.is_some() {
-            for cond in [first, second].iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()) {
-                finding = finding.label(cond.origin, "can be true together with the other");
+                before.push((b, one.beneath));
             }
         }
-        let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
-        let help = format!(
-            "{with}{two} wins, because it is later in the file; write to different paths, or add an edge between them"
-        );
-        cx.report(finding.help(help));
     }
+}
+
+/// What is wrong with two nodes that run at the same time; `values`: those with which they do, if not always.
+fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>) -> Option<Diagnostic> {
+    let program = cx.model.program;
+    let Pair { first, second, path, beneath } = pair;
+    let (first, later) = (graph.nodes.get(*first)?, graph.nodes.get(*second)?);
+    let [one, two] = [first, later].map(|n| words::step(program, n.step));
+    let message = match beneath {
+        None if values.is_some() => format!("{one} and {two} can both run and write `{path}` at the same time"),
+        None => format!("{one} and {two} write `{path}` at the same time"),
+        Some(at) => {
+            let (outer, inner) = if at == second { (&one, &two) } else { (&two, &one) };
+            format!("{outer} writes `{path}` and {inner} writes below it at the same time")
+        }
+    };
+    let (at, other) = (program.step(later.step)?, program.step(first.step)?);
+    let label = if *beneath == Some(pair.first) { "writes below it" } else { "writes it too" };
+    let mut finding = cx.finding(at.origin, message).label(other.origin, label);
+    if values.is_some() {
+        for cond in [first, later].iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()) {
+            finding = finding.label(cond.origin, "can be true together with the other");
+        }
+    }
+    let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
+    let help = format!(
+        "{with}{two} wins, because it is later in the file; write to different paths, or add an edge between them"
+    );
+    Some(finding.help(help))
 }
 
 /// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names,

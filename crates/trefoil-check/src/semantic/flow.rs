@@ -365,7 +365,7 @@ pub fn endless(program: &Program, it: &Loop) -> Option<Endless> {
         Source::Layered { top, under, .. } => written.contains(top) || written.contains(under),
         Source::Compose { parts, .. } => parts.iter().any(|p| written.contains(&p.slot)),
         Source::Const(_) | Source::Environment | Source::Secrets | Source::RunId => false,
-        Source::Either(..) | Source::Spent(_) | Source::Result | Source::Failure | Source::Missing(_) => true,
+        Source::Either(..) | Source::Spent(_) | Source::Result | Source::Failure | Source::Missing(..) => true,
     };
     (!it.until.sources.iter().any(changes)).then_some(Endless::Unchanged)
 }

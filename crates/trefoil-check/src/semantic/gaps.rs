@@ -1,9 +1,10 @@
 //! What could not be read of a program, and how far that reaches: nobody knows what it would have said.
 
-use trefoil_ir::{Facts, Program, StepKind};
+use trefoil_ir::{Facts, Lost, Program, Source, StepKind};
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
+use super::reads::Read;
 use crate::rule::Group;
 
 /// What loading has found wrong with what a program is made of.
@@ -43,26 +44,29 @@ impl Mistakes {
 
 /// The places of the mistakes that keep a program from being run.
 #[derive(Debug, Default)]
-pub struct Gaps<'p> {
+pub struct Gaps {
     /// By file: what is declared, and whether there is a mistake in it that is in nothing smaller.
     declared: HashMap<FileId, Vec<(Span, bool)>>,
-    files: Option<&'p HashSet<FileId>>,
+    files: HashSet<FileId>,
     /// By file: names that are not what they say.
     names: HashMap<FileId, Vec<Span>>,
 }
 
-impl<'p> Gaps<'p> {
-    /// Of these mistakes.
-    pub fn of(program: &Program, facts: &Facts, mistakes: &'p Mistakes) -> Self {
+impl Gaps {
+    /// Of these mistakes, and of what is read although no run has it.
+    pub fn of(program: &Program, facts: &Facts, mistakes: &Mistakes, reads: &[Read<'_>]) -> Self {
         let mut gaps = Self::default();
-        for name in &mistakes.names {
+        let lost: Vec<(Location, bool)> = reads.iter().filter_map(|read| Some((read.at, is_error(read)?))).collect();
+        for name in mistakes.names.iter().chain(lost.iter().map(|(at, _)| at)) {
             gaps.names.entry(name.file).or_default().push(name.span);
         }
-        let unmeant = unmeant(program, &mistakes.missing);
+        let mut unmeant = unmeant(program, &mistakes.missing);
+        let errors = || lost.iter().filter(|(_, error)| *error).map(|(at, _)| *at);
+        unmeant.extend(errors());
         if mistakes.places.is_empty() && unmeant.is_empty() {
             return gaps;
         }
-        gaps.files = Some(&mistakes.files);
+        gaps.files = mistakes.files.iter().copied().chain(errors().map(|at| at.file)).collect();
         for declaration in &facts.declarations {
             gaps.declared.entry(declaration.at.file).or_default().push((declaration.extent, false));
         }
@@ -76,7 +80,7 @@ impl<'p> Gaps<'p> {
 
     /// Whether not all of a file, and of what it calls, could be read.
     pub fn reach(&self, file: Option<FileId>) -> bool {
-        self.files.is_some_and(|files| file.is_none_or(|file| files.contains(&file)))
+        file.map_or(!self.files.is_empty(), |file| self.files.contains(&file))
     }
 
     /// Whether there is a mistake in what is declared around a place, or in anything that is declared in that.
@@ -99,6 +103,17 @@ impl<'p> Gaps<'p> {
         }
         let extent = extent.unwrap_or(Span::new(0, u32::MAX));
         all.iter_mut().find(|(span, _)| *span == extent)
+    }
+}
+
+/// Whether a path that no run has keeps the program from a run; none: it has one.
+fn is_error(read: &Read<'_>) -> Option<bool> {
+    match read.source {
+        Source::Missing(_, Lost::Late { .. }) => Some(true),
+        Source::Missing(_, Lost::Beyond(beyond)) => {
+            Some(beyond.refused && read.reference.is_none_or(|reference| reference.default.is_none()))
+        }
+        _ => None,
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Model<'p> {
     /// What lowering learned about names.
     pub facts: &'p Facts,
     mistakes: &'p Mistakes,
-    gaps: OnceCell<Gaps<'p>>,
+    gaps: OnceCell<Gaps>,
     /// The flows that a run may start, each once.
     pub roots: Vec<FlowId>,
     reach: OnceCell<Reach>,
@@ -83,8 +83,8 @@ impl<'p> Model<'p> {
         }
     }
     /// What could not be read.
-    pub fn gaps(&self) -> &Gaps<'p> {
-        self.gaps.get_or_init(|| Gaps::of(self.program, self.facts, self.mistakes))
+    pub fn gaps(&self) -> &Gaps {
+        self.gaps.get_or_init(|| Gaps::of(self.program, self.facts, self.mistakes, self.reads()))
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
@@ -121,13 +121,17 @@ impl<'p> Model<'p> {
     pub fn reachable(&self) -> &[(FlowId, StepId)] {
         self.reachable.get_or_init(|| walk::reachable_from(self.program, &self.roots))
     }
-    /// The innermost step with a name around a step, which may be that step.
-    pub fn named(&self, step: StepId) -> Option<StepId> {
+    /// The step that a step is in.
+    pub fn parent(&self, step: StepId) -> Option<StepId> {
         let around = self.around.get_or_init(|| {
             let steps = self.program.steps.iter().enumerate();
             steps.flat_map(|(at, step)| walk::children(step).into_iter().map(move |c| (c, StepId(at as u32)))).collect()
         });
-        let mut up = std::iter::successors(Some(step), |step| around.get(step).copied());
+        around.get(&step).copied()
+    }
+    /// The innermost step with a name around a step, which may be that step.
+    pub fn named(&self, step: StepId) -> Option<StepId> {
+        let mut up = std::iter::successors(Some(step), |step| self.parent(*step));
         up.find(|step| self.program.step(*step).is_some_and(|s| s.label.is_some()))
     }
     /// Where the states of machines leave their results, with the state's step.

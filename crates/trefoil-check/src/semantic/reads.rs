@@ -64,6 +64,13 @@ pub enum Why {
         /// Where.
         at: Location,
     },
+    /// Its step is skipped whenever the one that reads runs.
+    Excluded {
+        /// The condition of its step, as written.
+        when: Arc<str>,
+        /// That of the one that reads.
+        own: Arc<str>,
+    },
     /// Its step has not run yet on the first pass of a loop.
     FirstPass,
     /// Its branch is not taken on every way.
@@ -89,6 +96,9 @@ impl Why {
     pub fn words(&self) -> String {
         match self {
             Self::Skipped { when, .. } => format!("its step is skipped (it runs only when `{when}`)"),
+            Self::Excluded { when, own } => {
+                format!("its step runs only if `{when}`, and this one only if `{own}`")
+            }
             Self::FirstPass => "its step has not run yet, as in the first iteration".to_owned(),
             Self::NotTaken => "another branch is taken".to_owned(),
             Self::NotVisited => "its state has not completed".to_owned(),

@@ -241,7 +241,7 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
 fn strict(value: &Expr) -> bool {
     let mut found = has_consensus(value);
     walk::texts(value, &mut |text| found |= text.template.is_strict() && !text.sources.is_empty());
-    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Read(Source::Missing(_))));
+    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Read(Source::Missing(..))));
     found
 }
 

@@ -162,8 +162,10 @@ impl Taint {
         let rest = value.rest();
         let result = self.result(step);
         let mut labels = Reader { taint: self, flow, at, result: &result }.source(source, &rest).all();
-        if *source == Source::Environment {
-            labels.credential = value.at().filter(|_| is_credential(&rest));
+        match source {
+            Source::Environment => labels.credential = value.at().filter(|_| is_credential(&rest)),
+            Source::Secrets => labels.secret = value.at().or(labels.secret),
+            _ => {}
         }
         labels
     }
@@ -347,7 +349,7 @@ impl Reader<'_> {
             Source::Environment => Held::of(Labels { environment: Some(self.at), ..Labels::default() }),
             Source::Secrets => Held::of(Labels { secret: Some(self.at), ..Labels::default() }),
             Source::Result => self.result.member(rest.first()),
-            Source::Const(_) | Source::RunId | Source::Spent(_) | Source::Failure | Source::Missing(_) => {
+            Source::Const(_) | Source::RunId | Source::Spent(_) | Source::Failure | Source::Missing(..) => {
                 Held::default()
             }
         }
@@ -359,9 +361,11 @@ impl Reader<'_> {
             let rest: Vec<Arc<str>> =
                 reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone()).collect();
             let mut held = self.source(source, &rest);
-            if *source == Source::Environment && is_credential(&rest) {
-                let span = text.spans.get(index).copied();
-                held.open.credential = span.map(|span| Location::new(text.origin.file, span));
+            let at = || text.spans.get(index).map(|span| Location::new(text.origin.file, *span));
+            match source {
+                Source::Environment if is_credential(&rest) => held.open.credential = at(),
+                Source::Secrets => held.open.secret = at(),
+                _ => {}
             }
             Some(held)
         });

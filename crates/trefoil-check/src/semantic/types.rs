@@ -392,7 +392,7 @@ impl<'p> Types<'p> {
             ))
             .on(path, 0),
             Source::Result => Walk::of(result.cloned().unwrap_or_else(types::any)).on(path, 0),
-            Source::Missing(_) => Walk::unknown(),
+            Source::Missing(..) => Walk::unknown(),
         }
     }
 

@@ -1,17 +1,18 @@
 //! What only shows in manifests of agents and workflows that call each other by name.
 
 use expect_test::{Expect, expect};
-use trefoil_syntax::Severity;
+use trefoil_syntax::{Diagnostic, Severity};
 
-use super::support::{check, hold, shown};
+use super::support::{check, hold, is_of, shown};
 
 /// The findings of some rules about the first file.
 #[track_caller]
 fn expect(rules: &[&str], files: &[(&str, &str)], lines: Expect) {
     let (project, all) = check(Some("aegis"), files);
-    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !rules.contains(&d.rule)).collect();
+    let asked = |d: &&Diagnostic| rules.iter().any(|rule| is_of(d, rule));
+    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !asked(d)).collect();
     assert!(others.is_empty(), "{others:#?}");
-    hold(&lines, &shown(&project, all.iter().filter(|d| rules.contains(&d.rule))));
+    hold(&lines, &shown(&project, all.iter().filter(asked)));
 }
 
 /// A workflow with these states, from `A` on.
@@ -95,7 +96,7 @@ fn a_condition_that_always_holds_is_told_itself() {
     found(
         "A.output.kind != 'a' || A.output.kind != 'b'",
         expect![[r#"
-            14:44 warning never-true: this condition is always true: in every case, one of its parts is
+            14:44 warning always-true: this condition is always true: in every case, one of its parts is
               | - { condition: custom, expression: "A.output.kind != 'a' || A.output.kind != 'b'", target: END }
               |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: to exclude several values, join the comparisons with `&&`
@@ -133,7 +134,7 @@ fn figures_that_an_answer_does_not_have() {
         "properties: { rating: { type: number } }",
         "score_above, threshold: 0.5",
         expect![[r#"
-            14:24 warning unknown-property: the agent's answer declares no `score`, but `score_above 0.5` needs one
+            14:24 warning missing-score: the agent's answer declares no `score`, but `score_above 0.5` needs one
               | - { condition: score_above, threshold: 0.5, ta
               |                ^^^^^^^^^^^
               help: declare a `score` from 0 to 1 in the agent's schema, or use a field that exists
@@ -143,7 +144,7 @@ fn figures_that_an_answer_does_not_have() {
         "properties: { score: { type: number } }",
         "score_and_confidence_above, threshold: 0.5, confidence: 0.5",
         expect![[r#"
-            14:24 warning unknown-property: the agent's answer declares no `confidence`, but `score_and_confidence_above 0.5 0.5` needs one
+            14:24 warning missing-score: the agent's answer declares no `confidence`, but `score_and_confidence_above 0.5 0.5` needs one
               | - { condition: score_and_confidence_above, threshold: 0.5, co
               |                ^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: declare a `confidence` from 0 to 1 in the agent's schema, or use a field that exists
@@ -168,7 +169,7 @@ fn figures_that_an_answer_does_not_have() {
               | - { condition: score_above, threshold: 0.5, ta
               |                ^^^^^^^^^^^
               help: the agent's answer has no `score`: its schema does not allow one
-            16:34 warning unknown-property: `A.score` is always empty: the agent's answer has no `score`
+            16:34 warning missing-score: `A.score` is always empty: the agent's answer has no `score`
               | H: { kind: Human, prompt: '{{A.score}}', transitions: [{
               |                              ^^^^^^^
               help: available: `A.output.rating`
@@ -215,7 +216,7 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     shown(
         "{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}",
         expect![[r#"
-            9:68 warning no-effect: `previous_error` is always empty here, because the block is for the case without it
+            9:68 warning inverted-guard: `previous_error` is always empty here, because the block is for the case without it
               | ...t: '{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}', tran
               |                                            ^^^^^^^^^^^^^^
               help: use `{{#if previous_error}}` for text that needs the value
@@ -224,7 +225,7 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     shown(
         "{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}",
         expect![[r#"
-            9:62 warning no-effect: `input.t` is always empty here, because the block is for the case without it
+            9:62 warning inverted-guard: `input.t` is always empty here, because the block is for the case without it
               | ... prompt: '{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}', transiti
               |                                            ^^^^^^^
               help: use `{{#if input.t}}` for text that needs the value

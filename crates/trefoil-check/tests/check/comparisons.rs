@@ -94,7 +94,7 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
     edge(
         "len(working.s) >= 0",
         expect![[r#"
-            7:34 warning never-true: this comparison is always true: `len(working.s)` is at least 0
+            7:34 warning always-true: this comparison is always true: `len(working.s)` is at least 0
               | - { from: s, to: x, when: "len(working.s) >= 0" }
               |                                ^^^^^^^^^
         "#]],
@@ -102,7 +102,7 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
     edge(
         "len(working.s) > -1",
         expect![[r#"
-            7:34 warning never-true: this comparison is always true: `len(working.s)` is at least 0
+            7:34 warning always-true: this comparison is always true: `len(working.s)` is at least 0
               | - { from: s, to: x, when: "len(working.s) > -1" }
               |                                ^^^^^^^^^
         "#]],
@@ -120,10 +120,10 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
     edge(
         "working.s == working.s",
         expect![[r#"
-        7:30 warning never-true: this comparison is always true: `working.s` is compared with itself
-          | - { from: s, to: x, when: "working.s == working.s" }
-          |                            ^^^^^^^^^
-    "#]],
+            7:30 warning always-true: this comparison is always true: `working.s` is compared with itself
+              | - { from: s, to: x, when: "working.s == working.s" }
+              |                            ^^^^^^^^^
+        "#]],
     );
     edge("working.s == 'a'", expect![""]);
 }
@@ -200,7 +200,7 @@ fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
     edge(
         &format!("{text} != 'a' or {text} != 'b'"),
         expect![[r#"
-            7:29 warning never-true: this condition is always true: in every case, one of its parts is
+            7:29 warning always-true: this condition is always true: in every case, one of its parts is
               | - { from: s, to: x, when: "working.s_text.long != 'a' or working.s_text.long != 'b'" }
               |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: to exclude several values, join the comparisons with `and`
@@ -227,7 +227,7 @@ fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
     edge(
         &format!("{text} == 'c' or len({text}) > 2 and ({text} != 'a' or {text} != 'b')"),
         expect![[r#"
-            7:29 warning never-true: a part of this condition is always true, so it has no effect
+            7:29 warning always-true: a part of this condition is always true, so it has no effect
               | - { from: s, to: x, when: "working.s_text.long == 'c' or len(working.s_text.long) > 2 and (working.s_text.long != 'a' or working.s_text.long != 'b')" }
               |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: join its parts with `and`, or remove it

@@ -366,34 +366,34 @@ steps:
         "agntz",
         &[("p.yaml", flow)],
         expect![[r#"
-        4:11 warning never-true: this comparison can never be true: `a.ok` is true or false, and `true` is text
-          | until: "{{a.ok}} == 'true'"
-          |           ^^^^
-          help: write `true` without quotes
-          fix: write `true`: 4:21 "true"
-        8:14 warning never-true: this comparison can never be true: `n` is a number, and `5` is text
-          | when: "{{n}} == '5' || {{k}} =
-          |          ^
-          help: write `5` without quotes
-          fix: write `5`: 8:21 "5"
-        8:30 warning never-true: this comparison can never be true: `k` is one of `x`, `why`
-          | when: "{{n}} == '5' || {{k}} == wy && {{b}} !=
-          |                          ^
-          help: did you mean `why`?
-          suggestion: write `why`: 8:37 "why"
-        8:45 warning never-true: this comparison is always true: `b` is true or false, and `false` is text
-          | when: "{{n}} == '5' || {{k}} == wy && {{b}} != 'false'"
-          |                                         ^
-          help: write `false` without quotes
-          fix: write `false`: 8:52 "false"
-        10:14 warning never-true: this comparison can never be true: `a` is an object, and `yes` is text
-          | when: "{{a}} == yes || {{s}} =
-          |          ^
-        10:30 warning never-true: this comparison can never be true: `s` is text, and `5` is a number
-          | when: "{{a}} == yes || {{s}} == 5 || {{n}} ==
-          |                          ^
-          help: write `'5'` in quotes to compare text
-          suggestion: write `'5'`: 10:37 "'5'"
-    "#]],
+            4:11 warning never-true: this comparison can never be true: `a.ok` is true or false, and `true` is text
+              | until: "{{a.ok}} == 'true'"
+              |           ^^^^
+              help: write `true` without quotes
+              fix: write `true`: 4:21 "true"
+            8:14 warning never-true: this comparison can never be true: `n` is a number, and `5` is text
+              | when: "{{n}} == '5' || {{k}} =
+              |          ^
+              help: write `5` without quotes
+              fix: write `5`: 8:21 "5"
+            8:30 warning never-true: this comparison can never be true: `k` is one of `x`, `why`
+              | when: "{{n}} == '5' || {{k}} == wy && {{b}} !=
+              |                          ^
+              help: did you mean `why`?
+              suggestion: write `why`: 8:37 "why"
+            8:45 warning always-true: this comparison is always true: `b` is true or false, and `false` is text
+              | when: "{{n}} == '5' || {{k}} == wy && {{b}} != 'false'"
+              |                                         ^
+              help: write `false` without quotes
+              fix: write `false`: 8:52 "false"
+            10:14 warning never-true: this comparison can never be true: `a` is an object, and `yes` is text
+              | when: "{{a}} == yes || {{s}} =
+              |          ^
+            10:30 warning never-true: this comparison can never be true: `s` is text, and `5` is a number
+              | when: "{{a}} == yes || {{s}} == 5 || {{n}} ==
+              |                          ^
+              help: write `'5'` in quotes to compare text
+              suggestion: write `'5'`: 10:37 "'5'"
+        "#]],
     );
 }

@@ -133,7 +133,7 @@ input: { message: x }
               |                                      ^^^^^^^
               help: did you mean `plan`? its keys are `d`, `plan`
               suggestion: write `plan`: 10:30 "'plan'"
-            11:46 warning never-true: this comparison is always true: `working.d` has no key `outptu`
+            11:46 warning always-true: this comparison is always true: `working.d` has no key `outptu`
               | ... from: d, to: c, when: "'outptu' not in working.d" }
               |                                            ^^^^^^^^^
               help: did you mean `output`? its keys are `output`
@@ -159,11 +159,11 @@ fn the_answer_that_nobody_gives_is_tried_on_every_transition() {
         "aegis",
         &[("m.yaml", &wrong)],
         expect![[r#"
-        11:25 warning unknown-value: no transition of `ASK` matches `later`, so the run fails if nobody answers in time
-          | default_response: later
-          |                   ^^^^^
-          help: add a transition for it, or one with `condition: always`
-    "#]],
+            11:25 warning unmatched-default: no transition of `ASK` matches `later`, so the run fails if nobody answers in time
+              | default_response: later
+              |                   ^^^^^
+              help: add a transition for it, or one with `condition: always`
+        "#]],
     );
     for (answer, expression) in [
         ("later", "{{ASK.response == 'later'}}"),

@@ -153,7 +153,7 @@ output: {{ a: "{{{{s}}}}" }}
     says(
         "{{mode}} == a || {{mode}} != a",
         expect![[r#"
-            6:11 warning never-true: this condition is always true: in every case, one of its parts is
+            6:11 warning always-true: this condition is always true: in every case, one of its parts is
               | when: "{{mode}} == a || {{mode}} != a"
               |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: to exclude several values, join the comparisons with `&&`
@@ -162,7 +162,7 @@ output: {{ a: "{{{{s}}}}" }}
     says(
         "{{mode}} == b || {{mode}} != a || {{mode}} == a",
         expect![[r#"
-            6:11 warning never-true: this condition is always true: in every case, one of its parts is
+            6:11 warning always-true: this condition is always true: in every case, one of its parts is
               | when: "{{mode}} == b || {{mode}} != a || {{mode}} == a"
               |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: to exclude several values, join the comparisons with `&&`

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::support::{check, hold, shown};
+use super::support::{check, hold, is_of, shown};
 
 /// An agent whose answer is checked, and one whose answer is any text.
 const REVIEWER: &str = "id: reviewer\nkind: llm\nmodel: { provider: openai, name: gpt-5.4 }\ninputSchema: { draft: string, tone: { type: string, enum: [formal, plain], default: plain } }\ninstruction: Review in a {{tone}} tone.\nprompt: \"{{draft}}\"\noutputSchema: { verdict: { type: string, enum: [ok, bad] }, score: { type: integer, min: 1 }, note: string }\n";
@@ -15,7 +15,7 @@ fn told(rule: &str, pipeline: &str, lines: Expect) {
     let (project, all) = check(Some("agntz"), &files);
     let errors: Vec<_> = all.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).collect();
     assert!(errors.is_empty(), "{errors:#?}");
-    hold(&lines, &shown(&project, all.iter().filter(|d| d.rule == rule)));
+    hold(&lines, &shown(&project, all.iter().filter(|d| is_of(d, rule))));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{reviewer}}"),
         expect![[r#"
-            3:11 warning never-true: `reviewer` is always true here, because it always has a value and is never empty
+            3:11 warning always-true: `reviewer` is always true here, because it always has a value and is never empty
               | until: "{{reviewer}}"
               |           ^^^^^^^^
               help: the loop ends after its first iteration: compare it with a value
@@ -39,7 +39,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{reviewer.verdict}}"),
         expect![[r#"
-            3:11 warning never-true: `reviewer.verdict` is always true here, because it always has a value and is never empty
+            3:11 warning always-true: `reviewer.verdict` is always true here, because it always has a value and is never empty
               | until: "{{reviewer.verdict}}"
               |           ^^^^^^^^^^^^^^^^
               help: the loop ends after its first iteration: compare it with a value
@@ -49,7 +49,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{reviewer.score}}"),
         expect![[r#"
-            3:11 warning never-true: `reviewer.score` is always true here, because it always has a value and is never empty
+            3:11 warning always-true: `reviewer.score` is always true here, because it always has a value and is never empty
               | until: "{{reviewer.score}}"
               |           ^^^^^^^^^^^^^^
               help: the loop ends after its first iteration: compare it with a value
@@ -59,7 +59,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{reviewer}} != null"),
         expect![[r#"
-            3:11 warning never-true: this comparison is always true: `reviewer` always has a value here and is never null
+            3:11 warning always-true: this comparison is always true: `reviewer` always has a value here and is never null
               | until: "{{reviewer}} != null"
               |           ^^^^^^^^
               help: the loop ends after its first iteration: compare it with a value
@@ -69,7 +69,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{writer}} != null"),
         expect![[r#"
-            3:11 warning never-true: this comparison is always true: `writer` always has a value here and is never null
+            3:11 warning always-true: this comparison is always true: `writer` always has a value here and is never null
               | until: "{{writer}} != null"
               |           ^^^^^^
               help: the loop ends after its first iteration: compare it with a value
@@ -89,7 +89,7 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{reviewer}} && {{reviewer.score}} > 3"),
         expect![[r#"
-            3:11 warning never-true: `reviewer` is always true here, because it always has a value and is never empty
+            3:11 warning always-true: `reviewer` is always true here, because it always has a value and is never empty
               | until: "{{reviewer}} && {{reviewer.sco
               |           ^^^^^^^^
               help: this part of the condition has no effect: compare it with a value
@@ -174,5 +174,45 @@ fn a_question_that_asks_nothing_is_told() {
               |                            ^^^^
               help: write the question
         "#]],
+    );
+}
+
+#[test]
+fn a_step_that_is_skipped_whenever_its_reader_runs() {
+    let two = |when: &str, own: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ plan: string, team: string }}\nsteps:\n  - ref: writer\n    when: \"{when}\"\n  - ref: reviewer\n    when: \"{own}\"\n    input: {{ draft: \"{{{{writer}}}}\" }}\n"
+        )
+    };
+    told(
+        "maybe-undefined",
+        &two("{{plan}} == free", "{{plan}} != free"),
+        expect![[r#"
+        9:24 warning maybe-undefined: `writer` is always null here: its step is skipped whenever this one runs
+          | input: { draft: "{{writer}}" }
+          |                    ^^^^^^
+          help: its step runs only if `{{plan}} == free`, and this one only if `{{plan}} != free`
+    "#]],
+    );
+    told(
+        "maybe-undefined",
+        &two("{{plan}} == free", "{{plan}} == team && {{team}} != a"),
+        expect![[r#"
+        9:24 warning maybe-undefined: `writer` is always null here: its step is skipped whenever this one runs
+          | input: { draft: "{{writer}}" }
+          |                    ^^^^^^
+          help: its step runs only if `{{plan}} == free`, and this one only if `{{plan}} == team && {{team}} != a`
+    "#]],
+    );
+    // Another input says nothing about it.
+    told(
+        "maybe-undefined",
+        &two("{{plan}} == free", "{{team}} != free"),
+        expect![[r#"
+        9:24 info maybe-undefined: `writer` has no value if its step is skipped (it runs only when `{{plan}} == free`)
+          | input: { draft: "{{writer}}" }
+          |                    ^^^^^^
+          help: guard it with `{{#if writer}}`
+    "#]],
     );
 }

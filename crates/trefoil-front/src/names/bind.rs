@@ -1,7 +1,7 @@
 //! From a path to what it names: one walk for every dialect.
 
 use trefoil_ir::types::{self, Member};
-use trefoil_ir::{Defined, Source};
+use trefoil_ir::{Beyond, Defined, Lost, Source};
 use trefoil_template::{Missing, Segment, Value};
 
 use super::{Entry, Found, Inside, Members, Nothing, Read};
@@ -90,12 +90,23 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
     {
         read = Some(whole);
     }
-    let missing = |at: usize| Read { source: Source::Missing(Missing::Key(at as u16)), skip: 0 };
     let Read { source, skip } = match &end {
-        End::Nothing(stop) => missing(stop.segment),
-        _ => read.unwrap_or_else(|| missing(0)),
+        End::Nothing(stop) => {
+            let lost = beyond(stop, read, entries.last(), root.refuses);
+            Read { source: Source::Missing(Missing::Key(stop.segment as u16), lost), skip: 0 }
+        }
+        _ => read.unwrap_or(Read { source: Source::missing(0), skip: 0 }),
     };
     Bound { source, skip, entries, end }
+}
+
+/// What the checker has to know about a path that continues after a value; of a namespace the names themselves are wrong.
+fn beyond(stop: &Stop, read: Option<Read>, before: Option<&Entry>, refuses: bool) -> Lost {
+    let Some((what, of)) = stop.before.what.zip(before) else { return Lost::Unsaid };
+    // Nobody declared what an answer is; it is only how answers are.
+    let refused = refuses && !types::is_answer(&of.schema);
+    let (segment, members) = (stop.segment as u16, stop.before.names.clone());
+    Lost::Beyond(Box::new(Beyond { segment, of: read.map(|r| r.source), what, members, refused }))
 }
 
 /// A member of a value, which is read as a part of it.

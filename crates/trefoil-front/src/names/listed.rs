@@ -14,6 +14,7 @@ pub struct Listed {
     fields: Vec<(Arc<str>, Entry)>,
     whole: Option<Read>,
     others: Option<Entry>,
+    namespace: bool,
 }
 
 impl Listed {
@@ -34,6 +35,11 @@ impl Listed {
     #[must_use]
     pub fn others(self, others: Entry) -> Self {
         Self { others: Some(others), ..self }
+    }
+    /// The same, as names of the format: no value has them as its members.
+    #[must_use]
+    pub fn namespace(self) -> Self {
+        Self { namespace: true, ..self }
     }
     /// Its type.
     pub fn schema(&self) -> Value {
@@ -58,7 +64,8 @@ impl Names for Listed {
             (Some((_, entry)), _) => Found::Is(entry.clone()),
             (None, Some(other)) => Found::Maybe(other.clone()),
             (None, None) => {
-                Found::Never(Nothing { what: None, names: self.fields.iter().map(|(n, _)| n.clone()).collect() })
+                let what = (!self.namespace).then_some("an object");
+                Found::Never(Nothing { what, names: self.fields.iter().map(|(n, _)| n.clone()).collect() })
             }
         }
     }

@@ -44,6 +44,8 @@ pub struct Entry {
     pub sort: Sort,
     /// What is inside of it.
     pub inside: Inside,
+    /// Of the names of a place: a path that continues where its value ends keeps a program from a run (decision C9).
+    pub refuses: bool,
 }
 
 /// The sort of name, for advice about names.
@@ -82,13 +84,6 @@ pub enum Doubt {
     FirstPass,
     /// Its step runs only on a condition (as written), or only on some of the paths that lead here.
     Skipped(Option<Arc<str>>),
-    /// Its step and the one that reads run on conditions (as written) that never hold both.
-    Excluded {
-        /// That of its step.
-        when: Arc<str>,
-        /// That of the one that reads.
-        own: Arc<str>,
-    },
     /// The caller passes no input, or one without it.
     NotGiven,
 }
@@ -147,6 +142,7 @@ impl Entry {
             note: None,
             sort: Sort::Other,
             inside: Inside::Value(Members::default()),
+            refuses: false,
         }
     }
     /// The names of a place, or of a namespace, which is no value itself.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use expect_test::Expect;
+use trefoil_check::{Limits, Mistakes, Root, Rule};
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Document, Findings, FrontEnd, Lowered, Project};
+use trefoil_front::{Document, Findings, FrontEnd, Linked, Lowered, Project};
+use trefoil_ir::Detail;
 use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, yaml};
 
 /// A folder, loaded, with one of its files lowered.
@@ -45,7 +47,13 @@ impl Folder {
         }
         change(&mut project);
         let usable = !found.diagnostics.has_errors() && !project.documents.is_empty();
-        let lowered = if usable { trefoil_lint::lower(front, &project, entry, &mut found) } else { None };
+        let linked = usable
+            .then(|| trefoil_lint::linked(front.compile(&project, &[entry], found.facts.detail().max(Detail::Names))));
+        let lowered = linked.as_ref().and_then(Linked::sound);
+        if let Some(linked) = linked {
+            found.diagnostics.extend(about_names(&linked));
+            found.diagnostics.extend(linked.found);
+        }
         if let Some(lowered) = &lowered {
             assert_eq!(trefoil_ir::validate::validate(&lowered.program), Vec::<String>::new());
         }
@@ -56,7 +64,7 @@ impl Folder {
     pub fn consistent(self) -> Self {
         assert_eq!(
             self.lowered.is_none(),
-            self.diagnostics.has_errors(),
+            self.diagnostics.iter().any(trefoil_check::keeps_from_loading),
             "a program comes back exactly when there is no error"
         );
         self
@@ -81,6 +89,20 @@ impl Folder {
         }
         out
     }
+}
+
+/// The rules of the checker that judge what binding found out about names.
+const ABOUT_NAMES: [&str; 6] =
+    ["unordered-read", "unknown-property", "property-of-text", "shadowed-name", "secret-in-prompt", "write-conflict"];
+
+/// What the rules of the checker that judge what binding found out say about a program.
+pub fn about_names(linked: &Linked) -> Vec<Diagnostic> {
+    let Some(program) = &linked.program else { return Vec::new() };
+    let files = linked.found.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file).collect();
+    let mistakes = Mistakes::of(&linked.found, files);
+    let roots = [Root { flow: program.entry, limits: Limits::default() }];
+    let wanted = |rule: &Rule| ABOUT_NAMES.contains(&rule.name);
+    trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &wanted)
 }
 
 /// The findings, one a line, without a last line break: what `line` makes of each.

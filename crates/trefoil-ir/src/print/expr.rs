@@ -128,7 +128,7 @@ impl Printer<'_> {
             }
             Source::Result => "result".to_owned(),
             Source::Failure => "failure".to_owned(),
-            Source::Missing(why) => match why {
+            Source::Missing(why, _) => match why {
                 Missing::Key(index) => format!("missing(key {index})"),
                 Missing::Unset(name) => format!("missing(unset {})", word(name)),
                 Missing::OutsideLoop => "missing(outside a loop)".to_owned(),

@@ -8,7 +8,7 @@ use trefoil_ir::expr::Ballot;
 use trefoil_ir::print::canonical;
 use trefoil_ir::{
     AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, ComposedPart, Consensus, Example, Export, Expr,
-    FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, NodeId, OnExceeded, OnFailure, OnItemFailure,
+    FlowId, Guard, HumanCall, InputField, Items, JsonType, Judge, Lost, NodeId, OnExceeded, OnFailure, OnItemFailure,
     OnTimeout, PiiAction, PiiEntity, Program, Refused, RetryOn, SchemaId, SlotId, Source, State, StateId, StateMachine,
     StepKind, Strategy, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
 };
@@ -159,7 +159,7 @@ fn everything() -> Program {
         Expr::Typed(text),
         Expr::Read(Source::Member(SlotId(0), vec!["m".into()])),
         Expr::Read(Source::Layered { top: SlotId(0), path: vec!["out".into()], under: SlotId(1) }),
-        Expr::Read(Source::Either(Box::new(slot()), Box::new(Source::Missing(Missing::Key(1))))),
+        Expr::Read(Source::Either(Box::new(slot()), Box::new(Source::missing(1)))),
         Expr::Read(Source::Compose {
             seed: Value::Null,
             parts: vec![ComposedPart { at: vec!["p".into()], slot: SlotId(0), member: vec!["m".into()] }],
@@ -464,7 +464,10 @@ const CHANGES: &[(&str, Change)] = &[
     ("source: path", value!(Expr::Read(Source::Layered { path, .. }) => path.clear())),
     ("source: under", value!(Expr::Read(Source::Layered { under, .. }) => *under = SlotId(2))),
     ("source: first", value!(Expr::Read(Source::Either(first, _)) => **first = Source::Secrets)),
-    ("source: why missing", value!(Expr::Read(Source::Either(_, it)) => **it = Source::Missing(Missing::OutsideLoop))),
+    (
+        "source: why missing",
+        value!(Expr::Read(Source::Either(_, it)) => **it = Source::Missing(Missing::OutsideLoop, Lost::Unsaid)),
+    ),
     ("source: seed", value!(Expr::Read(Source::Compose { seed, .. }) => *seed = true.into())),
     ("source: part's place", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].at.clear())),
     ("source: part's slot", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].slot = SlotId(1))),

@@ -183,7 +183,7 @@ fn lacking(unit: &Workflow<'_, '_>, transition: &Transition, answer: &Answer, wh
         Lack::Undeclared => {
             let message = format!("the agent's answer declares no `{what}`, but `{word}` needs one");
             let help = format!("declare a `{what}` from 0 to 1 in the agent's schema, or use a field that exists");
-            Diagnostic::warning("unknown-property", at, message).help(help)
+            Diagnostic::warning("missing-score", at, message).help(help)
         }
     };
     match answer.members.place(what) {

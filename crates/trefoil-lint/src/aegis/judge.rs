@@ -58,7 +58,7 @@ fn without_score(document: &Document, name: &Text, at: Location) -> Option<Diagn
         return None;
     }
     let message = format!("`{}` answers without a `score`, so its answer is not a verdict", name.value);
-    let d = Diagnostic::warning("unknown-property", at, message);
+    let d = Diagnostic::warning("missing-score", at, message);
     let d = d.label(Location::new(document.file, node.span), "its answer is declared here");
     Some(d.help("declare a `score` from 0 to 1 in the schema of its answer"))
 }

@@ -11,7 +11,6 @@ mod feedback;
 mod given;
 mod handler;
 mod initial;
-mod input;
 mod judge;
 mod key;
 mod limit;

@@ -1,11 +1,11 @@
 //! Names in the texts of workflows that no run defines, or only some runs do (decision C9). One file a sort of name:
-//! states (`result`), keys of the Blackboard (`key`), fields of the input (`input`); the format's own are here.
+//! states (`result`), keys of the Blackboard (`key`); the format's own are here.
 
 use trefoil_syntax::Diagnostic;
 
 use super::asked::Asked;
 use super::unit::{Found, Workflow};
-use super::{input, key, result};
+use super::{key, result};
 use trefoil_front::names::{End, Sort};
 
 /// Names that are not there.
@@ -25,14 +25,15 @@ fn judge(asked: &Asked<'_, '_, '_>, found: &mut Found) {
             found.extend(before.map(|before| asked.without(before, &[asked.name(segment)])));
         }
         Some((segment, Sort::Key)) => found.extend(key::check(asked, segment)),
-        Some((segment, Sort::Input)) => found.extend(input::check(asked, segment)),
+        // What the start input has is declared by a schema, which the checker reads.
+        Some((_, Sort::Input)) => {}
         Some((_, Sort::Other)) | None => found.extend(built_in(asked)),
     }
 }
 
 /// Names of the format itself.
 fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
-    let unknown = |message: &str, help: &str| Some(asked.warning("unknown-property", message, help));
+    let unknown = |message: &str, help: &str| Some(asked.warning("unresolved-name", message, help));
     let last = asked.used.reference.path.len().checked_sub(1)?;
     let (at, name) = match &asked.used.bound.end {
         End::Nothing(stop) => (stop.segment, asked.name(stop.segment)),

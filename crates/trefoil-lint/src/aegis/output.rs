@@ -53,7 +53,7 @@ fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, fou
         // An open one may have others as well.
         let near = suggest::near(&key.value, left_out()).filter(|n| n.sure || schema.closed());
         let message = format!("`output_schema` declares no `{}`", key.value);
-        let d = Diagnostic::warning("unknown-property", at, message);
+        let d = Diagnostic::warning("schema-mismatch", at, message);
         match near {
             Some(near) => {
                 meant.push(near.name.into());

@@ -1,4 +1,4 @@
-//! State keys that hide, overwrite or cannot be named, and agents that share an id.
+//! State keys that overwrite or cannot be named, and agents that share an id.
 
 use std::sync::Arc;
 
@@ -60,19 +60,9 @@ fn check_key(
 ) {
     let at = file.at(place);
     let rename = "write another `stateKey` for the step";
-    if let Some(property) = scope.inputs.get(key) {
-        let d = Diagnostic::error("shadowed-name", at, format!("the output would hide the input `{key}`"));
-        found.push(d.label(file.at(property.span), "the input").help(rename));
-    } else if key == "userQuery" && scope.query.is_some() {
-        found.push(Diagnostic::error("shadowed-name", at, "the output would hide the input `userQuery`").help(rename));
-    }
-    if let Some(first) = before {
+    if let Some(first) = before.filter(|_| scope.order != Order::Parallel) {
         let place = file.at(named_at(first, first.state_key.or(inline_key(first))));
-        let d = if scope.order == Order::Parallel {
-            Diagnostic::error("write-conflict", at, format!("two branches write `{key}`"))
-        } else {
-            Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
-        };
+        let d = Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"));
         found.push(d.label(place, "written here too").help(rename));
     }
     let readable = |c: char| !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c);

@@ -4,16 +4,15 @@
 use std::sync::Arc;
 use trefoil_syntax::hash::HashSet;
 
-use trefoil_ir::types;
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Reference, Segment};
 
 use super::prefixes;
 use trefoil_front::agntz::bind::NO_SECRETS;
-use trefoil_front::agntz::names::{AgentNames, At, Here, NAMESPACES, Order, Purpose};
+use trefoil_front::agntz::names::{AgentNames, Here, NAMESPACES, Purpose};
 use trefoil_front::mend;
-use trefoil_front::names::{Bound, Doubt, End, Stop, Use};
+use trefoil_front::names::{Bound, Doubt, End, Use};
 
 use super::Found;
 
@@ -30,13 +29,11 @@ pub struct Note {
     meant: Option<(Arc<str>, bool)>,
     /// Another place, which may be the wrong one, and a note about it.
     label: Option<(Location, String)>,
-    /// Where what there is instead is declared.
-    declared: Option<Location>,
 }
 
 impl Note {
     fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into(), segments: None, meant: None, label: None, declared: None }
+        Self { severity, rule, message, help: help.into(), segments: None, meant: None, label: None }
     }
     /// The same about the segment of this index, with what was meant by it.
     fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
@@ -70,14 +67,12 @@ fn report(file: trefoil_front::Source<'_>, names: &AgentNames, one: &Use, note: 
     if let Some((at, message)) = note.label {
         d = d.label(at, message);
     }
-    d = note.declared.into_iter().fold(d, |d, at| d.label(at, "its properties are declared here"));
-    let elsewhere = note.declared.is_some_and(|at| at.file != names.file);
     let slip = note.segments.and_then(|(from, _)| one.reference.path.get(from)).map_or("", |s| &s.name);
     let by_ref = |name: &str| {
         let steps = names.named(name).iter().filter_map(|i| names.steps.get(*i));
         steps.into_iter().any(|s| s.by_ref && s.callee.is_some())
     };
-    let confirmed = |name: &str| elsewhere || by_ref(name) || file.confirms(name, slip);
+    let confirmed = |name: &str| by_ref(name) || file.confirms(name, slip);
     found.push(match note.meant {
         Some((name, sure)) => mend::rewritten(d, segment, &name, sure && confirmed(&name)),
         None => d,
@@ -97,18 +92,15 @@ fn notes(here: &Here, one: &Use) -> Vec<Note> {
     if NAMESPACES.contains(&&*root.name) {
         return namespace(here, reference, bound).into_iter().collect();
     }
-    let doubt = first.doubt.as_ref().and_then(|doubt| doubtful(here, reference, root, doubt));
-    let doubt = doubt.filter(|n| n.severity == Severity::Error || wants_doubts(here, reference));
-    if doubt.as_ref().is_some_and(|n| n.severity == Severity::Error) {
-        return doubt.into_iter().collect();
-    }
+    let doubt =
+        first.doubt.as_ref().and_then(|doubt| not_given(here, root, doubt)).filter(|_| wants_doubts(here, reference));
     // What a step with a broken input (reported) passes is unknown.
     let unclear = here.names.outside.as_ref().is_some_and(|o| o.unclear && !here.names.inputs.declared);
     let lost = match &bound.end {
         End::Open(0) if unclear => None,
         End::Open(0) => Some(unknown(here, path, &root.name)),
-        End::Nothing(stop) => Some(nothing(here, path, bound, stop)),
-        End::Open(_) | End::There => None,
+        // How a path continues after a value is for the checker to judge.
+        End::Nothing(_) | End::Open(_) | End::There => None,
     };
     doubt.into_iter().chain(lost).collect()
 }
@@ -119,103 +111,32 @@ fn wants_doubts(here: &Here, reference: &Reference) -> bool {
     !reference.guarded && !reference.beside() && here.purpose != Purpose::Condition
 }
 
-/// A value that is not there, or not on every path.
-fn doubtful(here: &Here, reference: &Reference, root: &Segment, doubt: &Doubt) -> Option<Note> {
-    let name = &root.name;
-    let dotted = reference.dotted();
-    let branch = here.names.order == Order::Parallel && here.at != At::End;
-    Some(match doubt {
-        Doubt::Own | Doubt::Beside if branch => {
-            let message = match doubt {
-                Doubt::Own => format!("`{name}` reads its own output, which has no value before it has run"),
-                _ => format!("`{name}` runs in parallel with this branch, so this is always null"),
-            };
-            let help = "branches see the state as it was before them; use a sequential pipeline";
-            Note::new(Severity::Error, "unordered-read", message, help.to_owned())
-        }
-        Doubt::Own | Doubt::Beside | Doubt::Later => {
-            let message = match doubt {
-                Doubt::Own => format!("`{name}` reads its own output, which has no value before it has run"),
-                _ => format!("`{name}` has not run yet here, so this is always null"),
-            };
-            let help =
-                "a step sees only the steps before it; with `until` it sees the others from the second iteration on";
-            Note::new(Severity::Error, "unordered-read", message, help.to_owned())
-        }
-        Doubt::Excluded { when, own } => {
-            let message = format!("`{dotted}` is always null here: its step is skipped whenever this one runs");
-            let help = format!("its step runs only if `{when}`, and this one only if `{own}`");
-            Note::new(Severity::Warning, "maybe-undefined", message, help)
-        }
-        // On which paths a value is missing is for the checker to say.
-        Doubt::FirstPass | Doubt::Skipped(_) => return None,
-        // Where it is not declared, that is reported with the name.
-        Doubt::NotGiven if &**name != "userQuery" || here.names.query.is_none() => return None,
-        Doubt::NotGiven => {
-            let message = "`userQuery` is always null: the step has no `input`".to_owned();
-            let help = "add `input: { ... }` to the step: earlier results are not passed on by themselves".to_owned();
-            return Some(Note::new(Severity::Warning, "unresolved-name", message, help));
-        }
-    })
+/// The whole input of a step that is given none. On which paths other values are missing is for the checker to say.
+fn not_given(here: &Here, root: &Segment, doubt: &Doubt) -> Option<Note> {
+    // Where it is not declared, that is reported with the name.
+    if *doubt != Doubt::NotGiven || &*root.name != "userQuery" || here.names.query.is_none() {
+        return None;
+    }
+    let message = "`userQuery` is always null: the step has no `input`".to_owned();
+    let help = "add `input: { ... }` to the step: earlier results are not passed on by themselves".to_owned();
+    Some(Note::new(Severity::Warning, "unresolved-name", message, help))
 }
 
 /// A path that starts with `env` or `secrets`.
 fn namespace(here: &Here, reference: &Reference, bound: &Bound) -> Option<Note> {
-    let error = |rule, message: String, help: Option<String>| Some(Note::new(Severity::Error, rule, message, help));
     let root = reference.path.first().map_or("", |s| &s.name);
-    let Some(entry) = reference.path.get(1) else {
+    if reference.path.len() == 1 {
         let help = format!("write `{{{{{root}.NAME}}}}`");
-        return error("unresolved-name", format!("`{root}` needs a name after it"), Some(help));
-    };
-    if reference.path.len() > 2 {
-        let message = format!("`{root}.{}` is text and has no properties", entry.name);
-        return error("property-of-text", message, None);
+        let message = format!("`{root}` needs a name after it");
+        return Some(Note::new(Severity::Error, "unresolved-name", message, help));
     }
-    if bound.source != trefoil_ir::Source::Secrets || here.purpose == Purpose::Unused {
+    // In a prompt it is an error, which the checker reports.
+    let prompt = matches!(here.purpose, Purpose::Unused | Purpose::Prompt);
+    if bound.source != trefoil_ir::Source::Secrets || prompt {
         return None;
-    }
-    if here.purpose == Purpose::Prompt {
-        let message = format!("the secret `{}` would be sent to the model", entry.name);
-        let help = "remove it: a prompt must not contain secrets".to_owned();
-        return error("secret-in-prompt", message, Some(help));
     }
     let message = format!("`{}` is not supported yet: a run that reaches it does not start", reference.dotted());
     Some(Note::new(Severity::Warning, "refused", message, NO_SECRETS.to_owned()))
-}
-
-/// A path that continues where nothing is.
-fn nothing(here: &Here, path: &[Segment], bound: &Bound, stop: &Stop) -> Note {
-    let at = stop.segment;
-    let dotted = path.iter().take(at).map(|s| &*s.name).collect::<Vec<_>>().join(".");
-    let name = path.get(at).map_or("", |s| &s.name);
-    let before = bound.entries.last();
-    // Nobody declared what the value is; it is only how answers are.
-    let undeclared = before.is_some_and(|e| types::is_answer(&e.schema));
-    let severity = if undeclared { Severity::Warning } else { Severity::Error };
-    let members = &stop.before.names;
-    if members.is_empty() {
-        let what = stop.before.what.unwrap_or("not an object");
-        let message = format!("`{dotted}` is {what}, so `{dotted}.{name}` is always null");
-        let help = undeclared.then(|| "give the agent an `outputSchema` to get an object".to_owned());
-        return Note::new(severity, "property-of-text", message, help).meant(at, None);
-    }
-    let has = mend::listed(members.iter().map(|m| &**m));
-    let near = suggest::near(name, members.iter().map(|m| &**m));
-    let help = match near {
-        Some(near) => format!("did you mean `{}`? available: {has}", near.name),
-        None => format!("available: {has}"),
-    };
-    let note = Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help).meant(at, near);
-    // Where its first member is, the others are.
-    let root = path.first().map_or("", |s| &s.name);
-    let layered = matches!(
-        bound.entries.get(1).and_then(|e| e.read.as_ref()).map(|r| &r.source),
-        Some(trefoil_ir::Source::Layered { .. })
-    );
-    let step = here.names.named(root).first().and_then(|i| here.names.steps.get(*i)).filter(|_| !layered);
-    let declared = step.and_then(|s| s.callee.as_deref());
-    let declared = declared.and_then(|c| c.members.where_it_ends(path.iter().skip(1).map(|s| &*s.name)));
-    Note { declared, ..note }
 }
 
 /// A root that nothing defines: an error where names are declared, else a warning.

@@ -130,7 +130,7 @@ impl Look<'_, '_> {
             .map_or(self.cond.origin, |s| Location::new(self.cond.origin.file, *s));
         let message = format!("`{path}` is text; every non-empty text is true, even `{no}`");
         let yes = if yes.is_empty() { "yes" } else { yes };
-        let d = Diagnostic::warning("constant-condition", at, message);
+        let d = Diagnostic::warning("text-as-boolean", at, message);
         self.found.push(d.help(format!("compare it: `{path} == \"{yes}\"`")));
     }
 }

@@ -15,7 +15,6 @@ mod subject;
 mod swarm;
 mod texts;
 mod when;
-mod writes;
 
 use trefoil_syntax::Diagnostic;
 
@@ -25,14 +24,13 @@ use trefoil_front::sirenspec::Units;
 type Rule = fn(&Subject<'_>, &mut Found);
 
 /// Everything that is looked for.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 13] = [
     texts::check,
     edges::check,
     fallbacks::check,
     cycles::check,
     agents::check,
     calls::check,
-    writes::check,
     names::check,
     list::check,
     count::check,

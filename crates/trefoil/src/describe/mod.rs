@@ -184,7 +184,7 @@ fn read(flow: Option<&Flow>, source: &Source) -> String {
         | Source::Spent(_)
         | Source::Result
         | Source::Failure
-        | Source::Missing(_) => String::new(),
+        | Source::Missing(..) => String::new(),
     }
 }
 

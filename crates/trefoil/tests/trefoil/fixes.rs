@@ -134,7 +134,7 @@ const CASES: &[(&str, bool, &str)] = &[
         "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"Go on: {{ <<draf=>draft>>.output }}\" } # on\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: v, writes: working.text }\n  edit: { agent: w, writes: output.text }\ninput: { message: x }\n",
     ),
     (
-        "unknown-property",
+        "unresolved-name",
         false,
         "version: \"0.1\"\nagents:\n  w:\n    model: openai:m\n    system: |\n      Go on: {{ inputs.<<mesage=>message>> | default('') }} {{ inputs.mood }}\nnodes:\n  draft: { agent: w, writes: output.text }\ninput: { message: x, mood: y }\n",
     ),

@@ -1,6 +1,7 @@
 //! The pages of the rules: every rule has one, and its examples show what it says they show.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use trefoil::internals::{Checks, LoadOptions, rules};
 use trefoil_check::{Level, Levels, Rule};
@@ -118,4 +119,60 @@ fn the_registry_lists_exactly_what_loading_reports() {
     assert!(unknown.is_empty(), "no crate reports {unknown:?}");
     let names: BTreeSet<&str> = trefoil_check::RULES.iter().map(|r| r.name).collect();
     assert_eq!(names.len(), trefoil_check::RULES.len(), "a rule is listed twice");
+}
+
+/// The crates that look before there is a program.
+const LOADING: [&str; 4] = ["trefoil-syntax", "trefoil-template", "trefoil-front", "trefoil-lint"];
+
+/// The code of a crate, by file; its unit tests, which come last in a file, are left out.
+fn code(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).expect("sources can be listed") {
+        let path = entry.expect("sources can be listed").path();
+        if path.is_dir() {
+            code(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = std::fs::read_to_string(&path).expect("sources can be read");
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+            found.push((path.display().to_string(), text));
+        }
+    }
+}
+
+#[test]
+fn what_a_program_shows_is_reported_by_the_checker_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is beside the others");
+    let mut files = Vec::new();
+    LOADING.iter().for_each(|name| code(&crates.join(name).join("src"), &mut files));
+    assert!(files.len() > 100, "the sources are there");
+    let owned: Vec<&str> = trefoil_check::RULES.iter().filter(|r| !r.is_of_loading()).map(|r| r.name).collect();
+    let mut wrong = Vec::new();
+    for (file, text) in &files {
+        wrong.extend(
+            owned.iter().filter(|rule| text.contains(&format!("\"{rule}\""))).map(|rule| format!("{file}: {rule}")),
+        );
+    }
+    assert!(wrong.is_empty(), "rules of the checker that are named before there is a program:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_checker_reports_its_own_rules_alone() {
+    let mut files = Vec::new();
+    code(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../trefoil-check/src/rules"), &mut files);
+    // A finding that a rule makes has the name of that rule; no other is made by hand.
+    let by_hand = ["Diagnostic::new(", "Diagnostic::error(", "Diagnostic::warning(", "Diagnostic::info("];
+    let wrong: Vec<_> = files.iter().filter(|(_, text)| by_hand.iter().any(|made| text.contains(made))).collect();
+    assert!(wrong.is_empty(), "{:#?}", wrong.iter().map(|(file, _)| file).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_said_about_a_rule_holds_for_what_was_split_from_it() {
+    for rule in trefoil_check::RULES.iter().filter_map(|r| Some((r, trefoil_check::rules::split_from(r.name)?))) {
+        let (part, whole) = rule;
+        assert!(trefoil_check::rule(whole).is_some(), "{whole} is a rule");
+        let mut levels = Levels::default();
+        assert!(levels.set(whole, Level::Deny));
+        assert!(levels.insists(part.name), "{} follows {whole}", part.name);
+        assert!(levels.set(part.name, Level::Warn));
+        assert!(!levels.insists(part.name), "its own level counts first");
+    }
 }

@@ -2,25 +2,19 @@
 
 use trefoil_syntax::Severity;
 
-use super::{
-    denied, lost_write, maybe_undefined, members, secret_in_prompt, shadowed_name, unanswered, unordered_read,
-    write_conflict,
-};
 use crate::rule::{Group, Rule, Run};
 
 macro_rules! load {
-    ($($name:literal $group:ident $level:ident $($strict:ident)? $(=> $looks:expr)?;)*) => {
+    ($($name:literal $group:ident $level:ident $($strict:ident)?;)*) => {
         &[$(Rule {
             name: $name,
             group: Group::$group,
             level: Some(Severity::$level),
             strict: load!(@strict $($strict)?),
             page: include_str!(concat!($name, ".md")),
-            run: load!(@run $($looks)?),
+            run: Run::Load,
         },)*]
     };
-    (@run) => { Run::Load };
-    (@run $looks:expr) => { Run::Both(&$looks) };
     (@strict) => { None };
     (@strict $strict:ident) => { Some(Severity::$strict) };
 }
@@ -62,8 +56,8 @@ pub(super) static RULES: &[Rule] = load! {
     "missing-key" Form Error;
     "wrong-type" Form Error;
     "out-of-range" Form Error;
-    "unknown-value" Form Error => [Run::Declared(unanswered::run)];
-    "no-effect" Form Warning => [Run::Program(denied::run)];
+    "unknown-value" Form Error;
+    "no-effect" Form Warning;
     "deprecated" Form Warning Error;
     "duplicate-id" Form Error;
     "overlapping-mounts" Form Warning;
@@ -101,18 +95,15 @@ pub(super) static RULES: &[Rule] = load! {
     "condition-too-large" Form Error;
     "condition-too-deep" Form Error;
     "unresolved-name" Names Error Error;
-    "unknown-property" Names Error Error => [Run::Program(members::unknown_property), Run::Program(members::of_items)];
-    "property-of-text" Names Error Error => [Run::Program(members::property_of_text)];
     "loop-variable" Names Error;
     "state-key" Names Warning Error;
-    "shadowed-name" Names Error => [Run::Program(shadowed_name::run)];
     "reserved-name" Names Warning Error;
     "working-dot-node-id" Names Error;
-    "unordered-read" Names Error Error => [Run::Program(unordered_read::run)];
-    "maybe-undefined" Names Info Warning => [Run::Program(maybe_undefined::run)];
     "invalid-schema" Types Error;
     "wrong-default" Types Warning Error;
     "schema-mismatch" Types Warning Error;
+    "missing-score" Types Warning Error;
+    "text-as-boolean" Types Warning Error;
     "missing-input" Types Error Error;
     "unknown-input" Types Error;
     "copied-value" Names Info Warning;
@@ -123,7 +114,6 @@ pub(super) static RULES: &[Rule] = load! {
     "invalid-reference" Flow Error;
     "reference-version" Flow Info;
     "impossible-transition" Flow Warning Error;
-    "write-conflict" Flow Warning Error => [Run::Whole(write_conflict::run), Run::Whole(lost_write::run)];
     "ambiguous-step" Flow Error;
     "too-deep" Flow Error;
     "env-decides" Flow Error;
@@ -135,6 +125,5 @@ pub(super) static RULES: &[Rule] = load! {
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;
     "command-syntax" Form Warning Error;
-    "secret-in-prompt" Safety Error => [Run::Program(secret_in_prompt::run)];
     "masked-output" Safety Warning;
 };

@@ -181,7 +181,7 @@ impl Cases {
         let mut constant = Vec::new();
         condition.bind(|reference| {
             let source = cond.sources.get(reference.binding.source as usize);
-            constant.push(source.is_some_and(|s| matches!(s, Source::Const(_) | Source::Missing(_))));
+            constant.push(source.is_some_and(|s| matches!(s, Source::Const(_) | Source::Missing(..))));
             let at = self.value(reference, source);
             read.push(at);
             Binding { source: at as u32, skip: reference.path.len() as u16 }

@@ -1,14 +1,16 @@
 //! One expression at one place: its reads, and what is known about each.
 
-use trefoil_ir::{Cond, Expr, FlowId, Position, SlotId, Source, StepId, Text};
+use trefoil_ir::{Cond, Expr, FlowId, Lost, Position, SlotId, Source, StepId, Text};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value, Words};
 
 use super::Walk;
 use super::asked::asks_for;
+use crate::semantic::exclusive::Claim;
 use crate::semantic::reads::{Defined, Read, Why};
 use crate::semantic::slots::{Slots, State};
 use trefoil_ir::types::{self, Member};
+use trefoil_ir::walk::children;
 
 /// Where an expression stands, and whether something there takes care of what is missing.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +142,7 @@ impl<'p> Walk<'_, 'p> {
             defined: self.defined(source, path, state),
             schema: walk.schema,
             optional: walk.optional,
-            stop: walk.stop.map(|(at, why)| (at + skip, why)),
+            stop: beyond(source).or_else(|| walk.stop.map(|(at, why)| (at + skip, why))),
             undeclared: walk.undeclared.map(|(at, all)| (at + skip, all)),
             guarded: place.guarded || self.is_asked(source),
             lone,
@@ -230,7 +232,7 @@ impl<'p> Walk<'_, 'p> {
                 }
                 known
             }
-            Source::Missing(_) => Defined::Never,
+            Source::Missing(..) => Defined::Never,
             Source::Const(_)
             | Source::Environment
             | Source::Secrets
@@ -252,8 +254,33 @@ impl<'p> Walk<'_, 'p> {
         match &why {
             // Whoever reads is skipped with it.
             Why::Skipped { when, .. } if self.holds.iter().any(|c| c.text == *when) => Defined::Always,
+            Why::Skipped { when, at } => match self.excluding(i, *at) {
+                Some(own) => Defined::Sometimes(Why::Excluded { when: when.clone(), own: own.text.clone() }),
+                None => Defined::Sometimes(why),
+            },
             _ => Defined::Sometimes(why),
         }
+    }
+
+    /// The condition that holds here and never together with the one at this place, on which the only step that fills a slot
+    /// runs. Both must be about what the flow was started with: that stays the same.
+    fn excluding(&self, slot: usize, when: Location) -> Option<&'p Cond> {
+        let of_input = |cond: &Cond| {
+            let input = self.flow.intake.slot;
+            cond.sources.iter().all(|source| matches!(source, Source::Slot(s) | Source::Member(s, _) if *s == input))
+        };
+        let mut own = self.holds.iter().copied().filter(|cond| of_input(cond)).peekable();
+        own.peek()?;
+        let mut writers = Vec::new();
+        let mut stack = vec![self.flow.body];
+        while let Some(step) = stack.pop().and_then(|step| self.program.step(step)) {
+            writers.extend((step.out.map(SlotId::index) == Some(slot)).then_some(step));
+            stack.extend(children(step));
+        }
+        let [writer] = writers.as_slice() else { return None };
+        let when = writer.when.as_ref().filter(|cond| cond.origin == when && of_input(cond))?;
+        let claim = Claim::of(when);
+        own.find(|own| claim.excludes(&Claim::of(own)))
     }
 
     /// A key of an object that is written key by key. If it may come from outside, it is never known not to be there.
@@ -284,4 +311,11 @@ impl<'p> Walk<'_, 'p> {
         let value = self.types.slot(*callee, export.slot);
         self.beneath(&value, export.inner.map(|s| self.types.exporters(*callee, s)).unwrap_or_default(), rest)
     }
+}
+
+/// Where a path ends that continues after a value, as its names tell.
+fn beyond(source: &Source) -> Option<(usize, Member)> {
+    let Source::Missing(_, Lost::Beyond(beyond)) = source else { return None };
+    let never = Member::Never { what: beyond.what, members: beyond.members.clone() };
+    Some((usize::from(beyond.segment), never))
 }

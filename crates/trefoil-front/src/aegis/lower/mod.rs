@@ -45,7 +45,7 @@ impl FlowKey {
     pub fn document(&self) -> Option<usize> {
         match self {
             Self::Agent { document, .. } | Self::Workflow(document) => Some(*document),
-            Self::Missing(_) => None,
+            Self::Missing(..) => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
 use trefoil_syntax::Location;
-use trefoil_template::{Broken, Comparison, Expression, Missing, Policy};
+use trefoil_template::{Broken, Comparison, Expression, Policy};
 
 use super::condition::{Test, between, compare, never, one_of};
 use super::scene::Scene;
@@ -55,7 +55,7 @@ fn one(scene: &Scene<'_>, state: usize, transition: &written::Transition) -> Opt
 fn unknown(origin: Location) -> Cond {
     let nothing = Broken { errors: Vec::new(), references: Vec::new() };
     let condition = trefoil_template::Condition::unknown(&nothing, &Policy::AEGIS);
-    let sources = vec![Source::Missing(Missing::Key(0))];
+    let sources = vec![Source::missing(0)];
     Cond { condition, sources, origin, text: Default::default(), spans: vec![origin.span], written: Vec::new() }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Defined, Source};
-use trefoil_template::{Missing, Segment, Value};
+use trefoil_template::{Segment, Value};
 
 use super::board::{Fields, Keys};
 use super::known::{Moment, Outcome, WorkflowNames};
@@ -36,7 +36,7 @@ impl Names for Root {
             "input" => self.input(),
             "state" => self.feedback(),
             "human" => self.human(),
-            "execution" => Listed::new([("id", text().read(Source::RunId, here + 1))]).entry(),
+            "execution" => Listed::new([("id", text().read(Source::RunId, here + 1))]).namespace().entry(),
             "iteration_number" => loose(Entry::new(integer_type()))
                 .read(Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), here)
                 .note("the number of this visit, or round of judges, from 1"),
@@ -151,7 +151,7 @@ impl Root {
             .defined(Defined::Sometimes)
             .read(Source::Member(fixed.input, path(&["task"])), next)
             .note("the task that the run was started with");
-        let storage = any().defined(Defined::Never).read(Source::Missing(Missing::Key(self.depth + 1)), 0);
+        let storage = any().defined(Defined::Never).read(Source::missing(usize::from(self.depth) + 1), 0);
         let listed = Listed::new([
             ("context", context),
             ("name", constant(&self.names.workflow).note("the name of this workflow")),
@@ -160,7 +160,10 @@ impl Root {
             // Reported where it is declared.
             ("storage", storage),
         ]);
-        Entry { schema: object_type(), ..listed.read_whole(whole::workflow(&self.names), self.depth + 1).entry() }
+        Entry {
+            schema: object_type(),
+            ..listed.namespace().read_whole(whole::workflow(&self.names), self.depth + 1).entry()
+        }
     }
 
     fn input(&self) -> Entry {
@@ -199,7 +202,7 @@ impl Root {
             Some(source) => feedback.defined(Defined::Sometimes).read(source, self.depth + 2),
             None => feedback.defined(Defined::Never),
         };
-        Entry { schema: object_type(), ..Listed::new([("feedback", feedback)]).entry() }
+        Entry { schema: object_type(), ..Listed::new([("feedback", feedback)]).namespace().entry() }
     }
 
     /// The rounds of the judged state that the text belongs to.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::types::{self, Member};
-use trefoil_ir::{Defined, Source};
+use trefoil_ir::{Defined, Lost, Source};
 use trefoil_syntax::Location;
 use trefoil_template::{Missing, Value};
 
@@ -17,7 +17,7 @@ use crate::types::{object_type, text_type};
 /// The names of a place. A path without segments is the whole input.
 pub fn root(names: Arc<AgentNames>, at: At) -> Entry {
     let input = Source::Slot(names.input);
-    Entry::names(Root { names, at }).read(input, 0)
+    Entry { refuses: true, ..Entry::names(Root { names, at }) }.read(input, 0)
 }
 
 struct Root {
@@ -95,7 +95,11 @@ impl Root {
         let members = callee.map(|c| c.members.clone()).unwrap_or_default();
         let entry = Entry { doubt, ..Entry::new(schema).defined(defined).declared(Some(step.at)) };
         let entry = match is_late(&entry) {
-            true => entry.read(Source::Missing(Missing::Key(0)), 0),
+            true => {
+                let own = entry.doubt == Some(Doubt::Own);
+                let lost = Lost::Late { name: name.into(), writes: false, own };
+                entry.read(Source::Missing(Missing::Key(0), lost), 0)
+            }
             false => entry.read(Source::Slot(step.slot), 1),
         };
         Some(match callee.filter(|c| !c.exports.is_empty()) {
@@ -140,7 +144,7 @@ impl Root {
 
 /// `env` or `secrets`: nothing by itself, text by a name.
 fn namespace(source: Source) -> Entry {
-    let entry = Entry::new(object_type()).read(Source::Missing(Missing::Key(0)), 0);
+    let entry = Entry::new(object_type()).read(Source::missing(0), 0);
     entry.inner(Namespace(source))
 }
 

@@ -51,7 +51,7 @@ impl Body {
             | Source::RunId
             | Source::Result
             | Source::Failure
-            | Source::Missing(_) => source,
+            | Source::Missing(..) => source,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Defined, Position, SlotId, Source, types as ir};
 use trefoil_syntax::suggest;
-use trefoil_template::{Missing, Object, Value};
+use trefoil_template::{Object, Value};
 
 use super::known::{Instance, Known, NodeName};
 use super::links::Links;
@@ -125,11 +125,6 @@ impl Here {
         let source = if spent.is_empty() { nothing() } else { Source::Spent(spent) };
         Entry::new(spent_type()).read(source, skip)
     }
-}
-
-/// Nothing is there, at this segment.
-pub fn missing(segment: usize) -> Source {
-    Source::Missing(Missing::Key(segment as u16))
 }
 
 /// The type of what was spent so far.

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, Position, Source, types as ir};
+use trefoil_ir::{Defined, Lost, Position, Source, types as ir};
 use trefoil_template::{Missing, Segment};
 
-use super::place::{Here, missing};
+use super::place::Here;
 use super::stand::Reading;
 use super::tree::Tree;
 use super::types;
@@ -36,7 +36,7 @@ impl Here {
                 Found::Is(entry.read(Source::Slot(inputs.slot), 1))
             }
             None if self.who == Reading::Nobody => {
-                Found::Maybe(Entry::new(ir::any()).defined(Defined::Sometimes).read(missing(1), 0))
+                Found::Maybe(Entry::new(ir::any()).defined(Defined::Sometimes).read(Source::missing(1), 0))
             }
             None => {
                 let own = self.own_inputs().iter().map(|(name, _)| name.clone());
@@ -55,7 +55,9 @@ impl Here {
         let schema = if name == "item" { ir::any() } else { integer_type() };
         match slot {
             Some(slot) => Entry::new(schema).read(Source::Slot(slot), 1),
-            None => Entry::new(ir::any()).defined(self.unknown()).read(Source::Missing(Missing::OutsideLoop), 0),
+            None => Entry::new(ir::any())
+                .defined(self.unknown())
+                .read(Source::Missing(Missing::OutsideLoop, Lost::Unsaid), 0),
         }
     }
 }
@@ -66,7 +68,7 @@ impl Place for Here {
     }
 
     fn root(&self) -> Entry {
-        Entry::names(Roots(Arc::new(self.clone())))
+        Entry { refuses: true, ..Entry::names(Roots(Arc::new(self.clone()))) }
     }
 
     fn tags(&self) -> Option<&'static Tags> {
@@ -101,7 +103,8 @@ impl Names for Roots {
     fn get(&self, name: &str) -> Found {
         let here = &self.0;
         let tree = |root: Root| Found::Is(Entry::new(object_type()).inner(Tree::whole(here.clone(), root)));
-        let namespace = |entry: Entry| Found::Is(entry.read(Source::Missing(Missing::NoField(name.into())), 0));
+        let namespace =
+            |entry: Entry| Found::Is(entry.read(Source::Missing(Missing::NoField(name.into()), Lost::Unsaid), 0));
         match name {
             "working" => tree(Root::Working),
             "output" => tree(Root::Output),

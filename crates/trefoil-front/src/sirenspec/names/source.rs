@@ -9,7 +9,6 @@ use trefoil_template::{Object, Value};
 use super::known::{Known, NodeName};
 use super::leads::There;
 use super::links::Links;
-use super::place::missing;
 use super::tree::Tree;
 use crate::names::Read;
 use crate::sirenspec::manifest::Root;
@@ -31,7 +30,7 @@ impl Tree {
 
     /// A node's context, alone.
     fn in_node(&self, node: usize, skip: usize) -> Read {
-        let Some(node) = self.known().nodes.get(node) else { return Read { source: missing(0), skip: 0 } };
+        let Some(node) = self.known().nodes.get(node) else { return Read { source: Source::missing(0), skip: 0 } };
         let rest = self.path.get(skip - self.base..).unwrap_or(&[]);
         match (node.exports, rest) {
             (Some(under), [output, _, ..]) if **output == *"output" => {

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Defined, types as ir};
+use trefoil_ir::{Defined, Lost, Source, types as ir};
+use trefoil_template::Missing;
 
 use super::known::{self, Known};
 use super::leads::{Leads, There};
-use super::place::{Here, missing};
+use super::place::Here;
 use super::types;
 use crate::names::{Doubt, Entry, Found, Names, Nothing, Read};
 use crate::sirenspec::manifest::Root;
@@ -80,6 +81,13 @@ impl Tree {
         (taken, self.path.get(taken..).unwrap_or_default())
     }
 
+    /// What a node has not left yet where this is read.
+    fn late(&self, node: usize, writes: bool, own: bool) -> Read {
+        let (name, segment) = (self.known().id(node).into(), self.base + self.path.len() - 1);
+        let source = Source::Missing(Missing::Key(segment as u16), Lost::Late { name, writes, own });
+        Read { source, skip: 0 }
+    }
+
     /// What is known of them.
     fn agents_entry(&self) -> Entry {
         let (taken, rest) = self.behind_id();
@@ -143,9 +151,9 @@ impl Names for Tree {
         Some(match &self.leads {
             Leads::There(there) => self.there(there),
             Leads::Agents => self.agents(),
-            Leads::Own(_) | Leads::Late { .. } | Leads::Nowhere { .. } => {
-                Read { source: missing(self.base + self.path.len() - 1), skip: 0 }
-            }
+            Leads::Own(node) => self.late(*node, false, true),
+            Leads::Late { node, writes } => self.late(*node, *writes, false),
+            Leads::Nowhere { .. } => Read { source: Source::missing(self.base + self.path.len() - 1), skip: 0 },
         })
     }
 }

@@ -173,19 +173,19 @@ fn names_that_stand_for_others() {
         (
             "text",
             expect![[r#"
-                warning w.yaml 9:37 unknown-property: the result of `A` has no `text`, so it is always empty (write `A.output` for the answer)
+                warning w.yaml 9:39 unknown-property: `A` has no `text` (write `A.output`, or `A.output.text`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
             "#]],
         ),
         (
             "stdout",
             expect![[r#"
-                warning w.yaml 9:37 unknown-property: the result of `A` has no `stdout`, so it is always empty (write `A.output` for the answer)
+                warning w.yaml 9:39 unknown-property: `A` has no `stdout` (write `A.output`, or `A.output.stdout`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
             "#]],
         ),
         (
             "result",
             expect![[r#"
-                warning w.yaml 9:37 unknown-property: the result of `A` has no `result`, so it is always empty (write `A.output` for the answer)
+                warning w.yaml 9:39 unknown-property: `A` has no `result` (write `A.output`, or `A.output.result`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
             "#]],
         ),
     ] {
@@ -194,7 +194,7 @@ fn names_that_stand_for_others() {
     of(
         "{{A.title}}",
         expect![[r#"
-            warning w.yaml 9:37 unknown-property: the result of `A` has no `title`, so it is always empty (write `A.output.title` for a field of the answer)
+            warning w.yaml 9:39 unknown-property: `A` has no `title` (write `A.output`, or `A.output.title`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
         "#]],
     );
     of(

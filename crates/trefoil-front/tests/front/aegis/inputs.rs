@@ -98,9 +98,9 @@ fn results_of_containers_and_of_a_consensus_have_known_members() {
             warning 10:25 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
             warning 11:40 no-effect: `n` has no effect: the strategy `majority` does not use it
             error 11:67 out-of-range: `min_judges_required` is 2, more than the number of agents (1)
-            warning 13:69 unknown-property: `A.output` has no `unt`, so it is always empty (did you mean `unit`?) {fix: 13:78 "unit"}
-            warning 13:93 unknown-property: `A.output.unit` has no `stdot`, so it is always empty (did you mean `stdout`?) {fix: 13:107 "stdout"}
-            warning 13:117 unknown-property: `P.consensus` has no `scroe`, so it is always empty (did you mean `score`?) {fix: 13:129 "score"}
+            warning 13:78 unknown-property: `A.output` has no `unt` (did you mean `unit`? its properties are `unit`) {fix: "unit"}
+            warning 13:107 unknown-property: `A.output.unit` has no `stdot` (did you mean `stdout`? its properties are `status`, `exit_code`, `stdout`, `stderr`, `duration_ms`, `attempts`) {fix: "stdout"}
+            warning 13:129 unknown-property: `P.consensus` has no `scroe` (did you mean `score`? its properties are `score`, `confidence`, `strategy`, `binary_valid`, `metadata`) {fix: "score"}
         "#]],
     );
 }

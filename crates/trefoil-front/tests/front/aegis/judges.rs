@@ -21,8 +21,8 @@ fn a_judge_answers_with_a_score() {
     check(
         &[("worker.yaml", &worker), ("j.yaml", &judge("verdict: { type: string }", ""))],
         expect![[r#"
-        warning worker.yaml 7:77 unknown-property: `j` answers without a `score`, so its answer is not a verdict (declare a `score` from 0 to 1 in the schema of its answer) [j.yaml 9:38 its answer is declared here]
-    "#]],
+            warning worker.yaml 7:77 missing-score: `j` answers without a `score`, so its answer is not a verdict (declare a `score` from 0 to 1 in the schema of its answer) [j.yaml 9:38 its answer is declared here]
+        "#]],
     );
     check(&[("worker.yaml", &worker), ("j.yaml", &judge("score: { type: number }", ""))], expect![""]);
     // One that says nothing about its answer may answer with a score.
@@ -40,8 +40,8 @@ fn agents_in_parallel_are_judges_unless_others_judge_them() {
     check(
         &[("w.yaml", &panel("")), files],
         expect![[r#"
-        warning w.yaml 9:25 unknown-property: `j` answers without a `score`, so its answer is not a verdict (declare a `score` from 0 to 1 in the schema of its answer) [j.yaml 9:38 its answer is declared here]
-    "#]],
+            warning w.yaml 9:25 missing-score: `j` answers without a `score`, so its answer is not a verdict (declare a `score` from 0 to 1 in the schema of its answer) [j.yaml 9:38 its answer is declared here]
+        "#]],
     );
     let other = agent("other", "");
     let judged = panel("      judges_for_parallel: [{ agent: other }]\n");

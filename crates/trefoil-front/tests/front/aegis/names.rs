@@ -97,37 +97,37 @@ fn what_certainly_is_empty_is_a_warning() {
         (
             "{{AGENT.reasoning}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `reasoning`, so it is always empty (write `AGENT.output.reasoning` for a field of the answer)
+                warning flow.yaml 13:52 unknown-property: `AGENT` has no `reasoning` (write `AGENT.output`, or `AGENT.output.reasoning`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
             "#]],
         ),
         (
             "{{AGENT.outptu}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `outptu`, so it is always empty (did you mean `AGENT.output`?) {fix: flow.yaml 13:52 "output"}
+                warning flow.yaml 13:52 unknown-property: `AGENT` has no `outptu` (did you mean `output`? its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`) {fix: "output"}
             "#]],
         ),
         (
             "{{HUMAN.stdout}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `HUMAN` has no `stdout`, so it is always empty (available: `response`, `feedback`, `output`, `status`, `error`)
+                warning flow.yaml 13:52 unknown-property: `HUMAN` has no `stdout` (its properties are `response`, `feedback`, `output`, `status`, `error`, `execution_id`)
             "#]],
         ),
         (
             "{{workflow.agent_id}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: `workflow` has no `agent_id` (write `input.agent_id` for a field of the start input, `workflow.context.agent_id` for one of the context)
+                warning flow.yaml 13:46 unresolved-name: `workflow` has no `agent_id` (write `input.agent_id` for a field of the start input, `workflow.context.agent_id` for one of the context)
             "#]],
         ),
         (
             "{{state.reason}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: `state` has no `reason` (write `state.feedback`)
+                warning flow.yaml 13:46 unresolved-name: `state` has no `reason` (write `state.feedback`)
             "#]],
         ),
         (
             "{{execution.name}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: only `execution.id` can be read from `execution` (write `execution.id`)
+                warning flow.yaml 13:46 unresolved-name: only `execution.id` can be read from `execution` (write `execution.id`)
             "#]],
         ),
     ] {
@@ -224,7 +224,7 @@ fn a_slip_of_the_pen_in_a_known_name_is_a_warning() {
         (
             "{{COMMAND.output.stdot}} {{COMMAND.output.status_line}}",
             expect![[r#"
-                warning flow.yaml 13:46 unknown-property: the result of `COMMAND` has no `stdot`, unless the command prints JSON with this field (did you mean `COMMAND.output.stdout`?) {maybe: flow.yaml 13:61 "stdout"}
+                warning flow.yaml 13:46 unresolved-name: the result of `COMMAND` has no `stdot`, unless the command prints JSON with this field (did you mean `COMMAND.output.stdout`?) {maybe: flow.yaml 13:61 "stdout"}
             "#]],
         ),
     ] {
@@ -251,11 +251,16 @@ spec:
     check_one(
         &manifest(""),
         expect![[r#"
-            warning 8:49 unknown-property: `input_schema` declares no `pr_no` (available: `pr_number`)
+            info 8:55 unknown-property: the schema of `input` declares no `pr_no` (it declares `pr_number`)
             warning 8:65 unresolved-name: neither the context, the input nor a state defines `branch`
         "#]],
     );
-    check_one(&manifest(", additionalProperties: true"), expect![""]);
+    check_one(
+        &manifest(", additionalProperties: true"),
+        expect![[r#"
+        info 8:55 unknown-property: the schema of `input` declares no `pr_no` (it declares `pr_number`)
+    "#]],
+    );
 }
 
 #[test]
@@ -273,8 +278,8 @@ spec:
     - { name: A, kind: System, command: echo }
 ",
         expect![[r#"
-            warning 6:34 unknown-property: `output_schema` declares no `scor` (did you mean `score`?) {fix: "score"}
-            warning 6:45 unknown-property: `output_schema` declares no `more`
+            warning 6:34 schema-mismatch: `output_schema` declares no `scor` (did you mean `score`?) {fix: "score"}
+            warning 6:45 schema-mismatch: `output_schema` declares no `more`
         "#]],
     );
 }
@@ -390,7 +395,7 @@ spec:
     check_one(
         &with("{ type: string }", "x, w: '{{A.output}}'"),
         expect![[r#"
-            info 6:28 unknown-property: `output_schema` declares no `w`
+            info 6:28 schema-mismatch: `output_schema` declares no `w`
         "#]],
     );
 }
@@ -423,7 +428,7 @@ spec:
         expect![[r#"
             warning 9:72 unresolved-name: neither the context, the input nor a state defines `topci` (did you mean `topic`?) {fix: "topic"}
             warning 9:82 unresolved-name: neither the context, the input nor a state defines `langauge` (did you mean `language`?) {fix: 9:99 "language"}
-            warning 9:112 unknown-property: `input_schema` declares no `x` (available: `topic`)
+            info 9:118 unknown-property: the schema of `input` declares no `x` (it declares `topic`)
         "#]],
     );
 }

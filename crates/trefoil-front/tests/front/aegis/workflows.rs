@@ -434,7 +434,12 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
     );
     let child = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: child }\nspec: { states: [{ name: X, kind: System, command: echo hi }] }\n";
     let files = [("flow.yaml", parent.as_str()), ("child.yaml", child)];
-    check(&files, expect![""]);
+    check(
+        &files,
+        expect![[r#"
+        warning flow.yaml 14:58 unknown-property: `SUB` has no `anything` (its properties are `status`, `output`, `error`) [child.yaml 3:19 its properties are declared here]
+    "#]],
+    );
     let text = ir_from(&files, "`SUB` sequence");
     assert!(text.contains("compute merge($blackboard, {answer: $subworkflow.result}) -> $blackboard"), "{text}");
     check(
@@ -449,6 +454,7 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
         expect![[r#"
             warning flow.yaml 10:13 no-effect: `fire_and_forget` does not run in the background: the state waits, and discards the result (use `mode: blocking` to keep the result; with `fire_and_forget` a failure of the workflow is ignored)
             error flow.yaml 11:7 conflicting-keys: `result_key` cannot be combined with `mode: fire_and_forget` (write `mode: blocking` to keep the result)
+            warning flow.yaml 14:58 unknown-property: `SUB` has no `anything` (its properties are `status`, `output`, `error`, `mode`) [child.yaml 3:19 its properties are declared here]
         "#]],
     );
     let circular =
@@ -457,6 +463,7 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
         &[("flow.yaml", &parent), ("child.yaml", &circular)],
         expect![[r#"
             error flow.yaml 9:20 reference-cycle: `child` calls itself, directly or through others (remove one of these calls: a judge cannot judge itself, and a workflow cannot wait for itself) [child.yaml 4:61 calls `flow`]
+            warning flow.yaml 14:58 unknown-property: `SUB` has no `anything` (its properties are `status`, `output`, `error`) [child.yaml 3:19 its properties are declared here]
             warning child.yaml 4:20 missing-key: a Subworkflow state has no `mode` (other tools for this format require it; without it the state waits, as with `mode: blocking`)
         "#]],
     );

@@ -1,31 +1,8 @@
-//! What runs under conditions that exclude each other, and loops of one pass.
+//! Loops of one pass.
 
 use expect_test::expect;
 
-use super::support::{MODEL, check_one, silent, when};
-
-#[test]
-fn steps_that_exclude_each_other_read_nothing_of_each_other() {
-    let two = |second: &str| {
-        format!(
-            "{}  - agent: {{ id: c, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    when: \"{second}\"\n    input: {{ x: \"{{{{b}}}}\" }}\n",
-            when("{{plan}} == free")
-        )
-    };
-    check_one(
-        &two("{{plan}} != free"),
-        expect![[r#"
-            warning 10:20 maybe-undefined: `b` is always null here: its step is skipped whenever this one runs (its step runs only if `{{plan}} == free`, and this one only if `{{plan}} != free`)
-        "#]],
-    );
-    check_one(
-        &two("{{plan}} == team"),
-        expect![[r#"
-            warning 10:20 maybe-undefined: `b` is always null here: its step is skipped whenever this one runs (its step runs only if `{{plan}} == free`, and this one only if `{{plan}} == team`)
-        "#]],
-    );
-    check_one(&two("{{q}} != free"), expect![""]);
-}
+use super::support::{check_one, silent};
 
 #[test]
 fn one_pass_repeats_nothing() {

@@ -31,10 +31,10 @@ prompt: "{{#if tone == plain}}{{topic.x}}{{/if}}"
 inputSchema: { topic: string }
 "#,
         expect![[r#"
-            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
+            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? available: `topic`) [8:16 `topic` is declared here] {fix: "topic"}
             error 6:5 unresolved-name: `userQuery` is not defined here (available: `topic`)
             error 7:16 unresolved-name: `tone` is not defined here (available: `topic`)
-            error 7:39 property-of-text: `topic` is text, so `topic.x` is always null
+            error 7:39 property-of-text: `topic` is text, so `topic.x` is always empty (remove the rest of the path, or make the value an object)
         "#]],
     );
 }
@@ -54,9 +54,10 @@ inputSchema:
   open: { type: object, properties: { a: string }, additionalProperties: true }
 "#,
         expect![[r#"
-            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? available: `name`) {fix: "name"}
-            error 4:79 property-of-text: `tags` is a list, so `tags.first` is always null
-            error 4:91 property-of-text: `n` is a number, so `n.x` is always null
+            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? its properties are `name`) {fix: "name"}
+            error 4:79 property-of-text: `tags` is a list, so `tags.first` is always empty (remove the rest of the path, or make the value an object)
+            error 4:91 property-of-text: `n` is a number, so `n.x` is always empty (remove the rest of the path, or make the value an object)
+            warning 4:102 unknown-property: the schema of `open` declares no `x` (did you mean `a`?) {maybe: "a"}
         "#]],
     );
 }
@@ -73,7 +74,7 @@ inputSchema: { env: string }
 "#,
         expect![[r#"
             error 4:30 unresolved-name: `env` needs a name after it (write `{{env.NAME}}`)
-            error 4:38 property-of-text: `env.A` is text and has no properties
+            error 4:44 property-of-text: `env.A` is text, so `env.A.b` is always empty (remove the rest of the path, or make the value an object)
             error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (remove it: a prompt must not contain secrets)
             warning 6:16 no-effect: the input `env` is hidden by the namespace `env`
         "#]],
@@ -123,12 +124,12 @@ inputSchema: { q: string }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 6:30 unordered-read: `web-researcher` reads its own output, which has no value before it has run (a step sees only the steps before it; with `until` it sees the others from the second iteration on)
-            error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second iteration on)
+            error agent.yaml 6:30 unordered-read: `web-researcher` is the output of the step that reads it, which has no value before it has run (read the output of a step that ends before it)
+            error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so `writing` is always empty (a step sees only the steps before it; with `until` it sees the others from the second iteration on)
             error agent.yaml 6:61 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {maybe: "writing"}
-            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? available: `body`) {fix: "body"}
+            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? its properties are `body`) [web.yaml 6:1 its properties are declared here] {fix: "body"}
             error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? available: `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here] {fix: "webResearcher"}
-            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
+            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always empty (remove the rest of the path, or give the agent an output schema so that it answers with an object)
             error agent.yaml 13:11 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {fix: "writing"}
         "#]],
     );
@@ -166,8 +167,8 @@ branches:
 output: { both: "{{a}} {{b}}" }
 "#,
         expect![[r#"
-            error 6:20 unordered-read: `b` runs in parallel with this branch, so this is always null (branches see the state as it was before them; use a sequential pipeline)
-            error 6:26 unordered-read: `a` reads its own output, which has no value before it has run (branches see the state as it was before them; use a sequential pipeline)
+            error 6:20 unordered-read: `b` runs in parallel with this branch, so `b` is always empty (branches see the state as it was before them; use a sequential pipeline)
+            error 6:26 unordered-read: `a` is the output of the step that reads it, which has no value before it has run (read the output of a step that ends before it)
         "#]],
     );
 }
@@ -246,8 +247,8 @@ output: { o: "{{bC}}" }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? available: `draft`) {fix: "draft"}
-            error agent.yaml 13:23 unknown-property: `writing` has no `zz` (available: `o`, `bC`) [write.yaml 7:11 its properties are declared here]
+            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? its properties are `draft`) {fix: "draft"}
+            error agent.yaml 13:23 unknown-property: `writing` has no `zz` (its properties are `o`, `bC`) [write.yaml 7:11 its properties are declared here]
         "#]],
     );
 }
@@ -319,7 +320,7 @@ prompt: x
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 5:5 write-conflict: two branches write `w` (write another `stateKey` for the step) [agent.yaml 4:5 written here too]
+            error agent.yaml 5:10 write-conflict: two branches write `w` (write another `stateKey` for the step) [agent.yaml 4:10 written here too]
             error agent.yaml 7:15 shadowed-name: the output would hide the input `userQuery` (write another `stateKey` for the step)
         "#]],
     );
@@ -345,7 +346,7 @@ steps:
 "#,
         expect![[r#"
             warning 8:66 missing-tool: no implementation for the local tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (remove it: a prompt must not contain secrets)
+            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (remove it: a prompt must not contain secrets) [10:104 it is put into the prompt here]
             warning 12:41 refused: `secrets.B` is not supported yet: a run that reaches it does not start (put the value in an environment variable, and read it as `env.NAME`)
             error 14:20 secret-in-prompt: the secret `C` would be sent to the model (remove it: a prompt must not contain secrets)
         "#]],
@@ -370,13 +371,13 @@ steps:
 "#,
         expect![[r#"
             error 10:21 template-empty: empty placeholder (a literal `{{` cannot be escaped here; pass such text in as a value)
-            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
+            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? available: `topic`) [9:22 `topic` is declared here] {fix: "topic"}
             error 10:36 template-unknown-block: unknown block `{{#each}}` (loops are not supported; `{{path}}` prints a list as JSON)
             error 10:72 unresolved-name: `tone` is not defined here (available: `topic`)
             error 10:79 template-unclosed: `{{` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value)
-            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
+            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) [3:16 `topic` is declared here] {fix: "topic"}
             error 11:34 template-bad-path: the path `a b` contains a space (a literal `{{` cannot be escaped here; pass such text in as a value)
-            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) {fix: "topic"}
+            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) [3:16 `topic` is declared here] {fix: "topic"}
             error 12:21 condition-bad-operator: there is no operator `===` (write `==`) {fix: "=="}
         "#]],
     );

@@ -401,7 +401,7 @@ inputSchema: { type: object, properties: { a: { type: string } } }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, but the step has no `input` (add `input: { a: "{{...}}" }` to the step)
+            error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, but the step has no `input` (add `input: { a: "{{...}}" }` to the step) [needs.yaml 5:16 declared here] [needs.yaml 5:60 declared here]
             warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: the step has no `input`, and the agent no `prompt` (add `input` to the step, or `prompt` to the agent: earlier results are not passed on by themselves)
             warning agent.yaml 7:5 missing-input: `reads` reads its input, but the step has no `input`, so it is null (add `input` to the step: earlier results are not passed on by themselves)
         "#]],
@@ -463,15 +463,15 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 6:14 unknown-input: `c` has no input `topci` (did you mean `topic`? available: `topic`, `number`, `choice`, `list`) {fix: "topic"}
-            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`)
-            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? available: `x`, `y`) {maybe: agent.yaml 6:48 "x"}
-            error agent.yaml 6:58 wrong-type: `list` of `c` is a list, but this is text (only a single placeholder keeps its type; anything else is text)
-            error agent.yaml 9:21 wrong-type: `topic` of `c` is text, but this is a number
-            error agent.yaml 9:38 wrong-type: `number` of `c` is a number, but this is text (add an `outputSchema` to the agent that this comes from)
-            error agent.yaml 9:55 wrong-type: `choice` of `c` is text, but this is a number
-            error agent.yaml 9:70 wrong-type: `list` of `c` is a list, but this is a number
-            error agent.yaml 11:5 missing-input: `input` lacks `a`, which `strict` requires
+            error agent.yaml 6:14 unknown-input: `c` has no input `topci` (did you mean `topic`? available: `topic`, `number`, `choice`, `list`) [c.yaml 6:3 its inputs] {fix: "topic"}
+            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`) [c.yaml 7:3 declared here]
+            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? available: `x`, `y`) [c.yaml 8:3 declared here] {maybe: agent.yaml 6:48 "x"}
+            error agent.yaml 6:58 wrong-type: `list` of `c` is a list, but this is text (only a single placeholder keeps its type; anything else is text) [c.yaml 9:3 declared here]
+            error agent.yaml 9:21 wrong-type: `topic` of `c` is text, but this is a number [c.yaml 6:3 declared here]
+            error agent.yaml 9:38 wrong-type: `number` of `c` is a number, but this is text (add an `outputSchema` to the agent that this comes from) [c.yaml 7:3 declared here]
+            error agent.yaml 9:55 wrong-type: `choice` of `c` is text, but this is a number [c.yaml 8:3 declared here]
+            error agent.yaml 9:70 wrong-type: `list` of `c` is a list, but this is a number [c.yaml 9:3 declared here]
+            error agent.yaml 11:5 missing-input: `input` lacks `a`, which `strict` requires [strict.yaml 5:44 declared here]
         "#]],
     );
 }
@@ -492,7 +492,7 @@ steps:
             error 6:12 condition-syntax: parentheses are not supported here (`&&` binds tighter than `||`; write out the alternatives)
             error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text in quotes)
             error 6:28 condition-bad-operator: there is no operator `!` (`!` is not supported; write `== false`, `== null` or `!=`)
-            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? available: `n`, `b`, `a`) {maybe: "n"}
+            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? available: `n`, `b`, `a`) [3:16 `n` is declared here] {maybe: "n"}
         "#]],
     );
 }

@@ -221,7 +221,7 @@ tools:
             warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
             error 8:12 wrong-type: a local tool entry needs at least one tool
             error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is reserved for the tools of a memory resource)
-            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? available: `user`) {fix: "user"}
+            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? available: `user`) [5:16 `user` is declared here] {fix: "user"}
             error 13:58 wrong-type: `tools` must be a tool's name or a mapping with `tool`, not a number
             error 20:12 unknown-reference: no manifest in this folder has the id `helper` (this folder has no other manifest)
             error 21:14 invalid-reference: the version of `helper@latest` is set twice [20:12 already set here]

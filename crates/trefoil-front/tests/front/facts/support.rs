@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use trefoil_front::{Document, Findings, FrontEnd, Project};
+use trefoil_front::{Document, FrontEnd, Project};
 use trefoil_ir::{Defined, Detail, Facts};
 use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, Span, yaml};
 use trefoil_template::Value;
+
+use crate::support::about_names;
 
 pub struct Learned {
     pub files: Files,
@@ -20,7 +22,6 @@ pub fn learn(front: &'static dyn FrontEnd, manifests: &[(&str, &str)]) -> Learne
 
 pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry: usize) -> Learned {
     let mut project = Project::default();
-    let mut found = Findings::with_facts(Detail::Scopes);
     for (name, text) in manifests {
         let file = SourceFile::new(*name, *text);
         let id = project.files.add(file.clone());
@@ -34,8 +35,11 @@ pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry:
             project: 0,
         });
     }
-    trefoil_lint::lower(front, &project, entry, &mut found);
-    Learned { files: project.files, facts: found.facts, diagnostics: found.diagnostics }
+    let linked = trefoil_lint::linked(front.compile(&project, &[entry], Detail::Scopes));
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.extend(about_names(&linked));
+    diagnostics.extend(linked.found);
+    Learned { files: project.files, facts: linked.facts, diagnostics }
 }
 
 impl Learned {

@@ -28,9 +28,9 @@ fn its_output_tree_and_its_nodes_can_be_read() {
         &parent("", "{{ run.output.txt }} {{ run.output.checked }} {{ run.text }}"),
         CHILD,
         expect![[r#"
-            error parent.yaml 2:45 unknown-property: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?) {fix: parent.yaml 2:56 "text"}
-            error parent.yaml 2:66 unknown-property: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?) {fix: parent.yaml 2:77 "check"}
-            error parent.yaml 2:91 unknown-property: `run.text` is not defined: `run` has no `text` (available: `output`)
+            error parent.yaml 2:45 unresolved-name: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?) {fix: parent.yaml 2:56 "text"}
+            error parent.yaml 2:66 unresolved-name: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?) {fix: parent.yaml 2:77 "check"}
+            error parent.yaml 2:91 unresolved-name: `run.text` is not defined: `run` has no `text` (available: `output`)
         "#]],
     );
 }
@@ -72,7 +72,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
         &undeclared,
         expect![[r#"
             error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither passed here nor declared there (pass it: `inputs: {style: ...}`)
-            error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
+            error sub/child.yaml 2:64 unresolved-name: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
         "#]],
     );
 }
@@ -85,9 +85,9 @@ fn a_file_that_others_call_can_be_checked_by_itself() {
     check(
         &[("child.yaml", &undeclared)],
         expect![[r#"
-        error 2:45 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
-        error 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
-    "#]],
+            error 2:45 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
+            error 2:64 unresolved-name: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
+        "#]],
     );
     let fields = lines_with(&[("child.yaml", &undeclared), ("parent.yaml", &caller)], &["field "]);
     assert_eq!(fields, ["field message {\"type\":\"string\"}", "field topic {}", "field style {}"]);

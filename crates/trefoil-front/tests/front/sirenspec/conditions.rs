@@ -33,7 +33,7 @@ fn conditions_that_compare_by_identity() {
     edge(
         "'working._budget.tokens < 5'",
         expect![[r#"
-            error 5:29 unknown-property: `working._budget.tokens` is not defined: `working._budget` has no `tokens` (available: `total_tokens`, `estimated_usd`)
+            error 5:45 unknown-property: `working._budget` has no `tokens` (its properties are `total_tokens`, `estimated_usd`)
         "#]],
     );
 }
@@ -112,14 +112,14 @@ fn text_that_is_taken_for_a_yes() {
         "Is it fine? Answer yes or no.",
         "working.i",
         expect![[r#"
-            warning 10:29 constant-condition: `working.i` is text; every non-empty text is true, even `no` (compare it: `working.i == "yes"`)
+            warning 10:29 text-as-boolean: `working.i` is text; every non-empty text is true, even `no` (compare it: `working.i == "yes"`)
         "#]],
     );
     yes(
         "Reply with `true`/`false`.",
         "not bool(working.i)",
         expect![[r#"
-            warning 10:38 constant-condition: `working.i` is text; every non-empty text is true, even `false` (compare it: `working.i == "true"`)
+            warning 10:38 text-as-boolean: `working.i` is text; every non-empty text is true, even `false` (compare it: `working.i == "true"`)
         "#]],
     );
     yes("Name what is wrong, if anything is.", "working.i", expect![""]);

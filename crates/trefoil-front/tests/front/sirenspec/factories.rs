@@ -110,7 +110,7 @@ fn an_agent_that_nobody_uses() {
         &spare("{{ inputs.mesage }}", ""),
         expect![[r#"
             warning 2:45 no-effect: agent `b` is never used
-            error 2:80 unknown-property: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?) {fix: 2:87 "message"}
+            error 2:80 unresolved-name: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?) {fix: 2:87 "message"}
         "#]],
     );
 }

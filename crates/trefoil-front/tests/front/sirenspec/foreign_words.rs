@@ -121,7 +121,7 @@ fn what_other_systems_call_it() {
     read(
         "output.agg",
         expect![[r#"
-            error 5:38 unknown-property: `output.agg` is not defined: `output` has no `agg` (did you mean `agg.output`?) {maybe: "agg.output"}
+            error 5:38 unresolved-name: `output.agg` is not defined: `output` has no `agg` (did you mean `agg.output`?) {maybe: "agg.output"}
         "#]],
     );
     read(
@@ -163,7 +163,7 @@ fn what_other_systems_call_it() {
     read(
         "many.output.0",
         expect![[r#"
-            error 5:38 unknown-property: `many.output.0` is not defined: `many.output` has no `0` (did you mean `many.outputs.0`?) {maybe: "many.outputs.0"}
+            error 5:38 unresolved-name: `many.output.0` is not defined: `many.output` has no `0` (did you mean `many.outputs.0`?) {maybe: "many.outputs.0"}
         "#]],
     );
 }
@@ -310,7 +310,7 @@ fn swarms_in_nodes_of_another_type() {
             "nodes:\n  f: {type: swrm, agents: [{id: c, provider: openai, prompt: p}]}\n  n: {agent: a, writes: output.n}\n",
         ),
         expect![[r#"
-            error 2:45 unknown-property: `f.outputs.c` is not defined: `f` has no `outputs` (did you mean `f.agents.c.output`?) {maybe: "f.agents.c.output"}
+            error 2:45 unresolved-name: `f.outputs.c` is not defined: `f` has no `outputs` (did you mean `f.agents.c.output`?) {maybe: "f.agents.c.output"}
         "#]],
     );
 }

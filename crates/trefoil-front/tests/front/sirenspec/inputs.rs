@@ -76,13 +76,13 @@ fn a_path_into_a_default() {
     read(
         "inputs.user.nmae",
         expect![[r#"
-            warning 2:45 unknown-property: `inputs.user` has no `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 2:57 "name"}
+            warning 2:45 wrong-default: `inputs.user` has no `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 2:57 "name"}
         "#]],
     );
     read(
         "inputs.rows.4",
         expect![[r#"
-            warning 2:45 unknown-property: `inputs.rows` has no `4` by its default, so a run without that input fails
+            warning 2:45 wrong-default: `inputs.rows` has no `4` by its default, so a run without that input fails
         "#]],
     );
     for fine in ["inputs.user.name", "inputs.user.more.x", "inputs.rows.0.name", "inputs.user.nmae | default('x')"] {
@@ -97,7 +97,7 @@ fn a_path_into_a_default() {
     factory(
         "item.nmae",
         expect![[r#"
-            warning 3:103 unknown-property: no item of `inputs.rows` has `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 3:108 "name"}
+            warning 3:103 wrong-default: no item of `inputs.rows` has `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 3:108 "name"}
         "#]],
     );
     factory("item.of", expect![""]);
@@ -115,21 +115,21 @@ fn a_type_in_the_place_of_a_default() {
         (
             "{type: string, default: children}",
             expect![[r#"
-                warning 2:45 unknown-property: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `default`)
+                warning 2:45 wrong-default: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `default`)
                 warning 4:21 no-effect: the default of `who` is this whole mapping (write only the default: `who: children`)
             "#]],
         ),
         (
             "{type: list, description: x}",
             expect![[r#"
-                warning 2:45 unknown-property: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `description`)
+                warning 2:45 wrong-default: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `description`)
                 warning 4:21 no-effect: the default of `who` is this whole mapping (write only the default, or `who:` for a required field)
             "#]],
         ),
         (
             "{type: object, properties: {x: {type: string}}}",
             expect![[r#"
-                warning 2:45 unknown-property: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `properties`)
+                warning 2:45 wrong-default: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `properties`)
             "#]],
         ),
         ("{type: dog, x: 1}", expect![""]),
@@ -168,14 +168,14 @@ fn an_input_that_the_caller_leaves_out() {
         &[("parent.yaml", parent), ("child.yaml", &child("{{ inputs.other }} {{ inputs.topic }}"))],
         expect![[r#"
             error parent.yaml 3:28 missing-key: `./child.yaml` reads `inputs.topic`, which is neither passed here nor declared there (pass it: `inputs: {topic: ...}`)
-            error child.yaml 2:64 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
+            error child.yaml 2:64 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
         "#]],
     );
     check(
         &[("parent.yaml", parent), ("child.yaml", &child("{{ inputs.othr }}"))],
         expect![[r#"
             warning parent.yaml 3:51 no-effect: `other` has no effect: `./child.yaml` does not read it (write `{{ inputs.other }}` where it should be read)
-            error child.yaml 2:45 unknown-property: `inputs.othr` is not defined: `inputs` has no `othr` (did you mean `inputs.other`?) {fix: child.yaml 2:52 "other"}
+            error child.yaml 2:45 unresolved-name: `inputs.othr` is not defined: `inputs` has no `othr` (did you mean `inputs.other`?) {fix: child.yaml 2:52 "other"}
         "#]],
     );
     let reads = format!(
@@ -184,7 +184,7 @@ fn an_input_that_the_caller_leaves_out() {
     check(
         &[("parent.yaml", &reads), ("child.yaml", &child("{{ inputs.other }}"))],
         expect![[r#"
-            error parent.yaml 4:66 unknown-property: `output.n.d` is not defined: `output.n` has no `d` (did you mean `output.n.c`?) {maybe: parent.yaml 4:75 "c"}
+            error parent.yaml 4:66 unresolved-name: `output.n.d` is not defined: `output.n` has no `d` (did you mean `output.n.c`?) {maybe: parent.yaml 4:75 "c"}
         "#]],
     );
 }

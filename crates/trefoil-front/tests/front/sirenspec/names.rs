@@ -41,31 +41,31 @@ fn names_that_nobody_defines() {
     check_one(
         &second("{{ plan.outptu }}"),
         expect![[r#"
-            error 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?) {fix: 2:94 "output"}
+            error 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?) {fix: 2:94 "output"}
         "#]],
     );
     check_one(
         &second("{{ plan.output.text }}"),
         expect![[r#"
-            error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: write `{{ plan.output }}` for all of it)
+            error 2:89 unresolved-name: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: write `{{ plan.output }}` for all of it)
         "#]],
     );
     check_one(
         &second("{{ inputs.mesage }}"),
         expect![[r#"
-            error 2:89 unknown-property: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?) {fix: 2:96 "message"}
+            error 2:89 unresolved-name: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?) {fix: 2:96 "message"}
         "#]],
     );
     check_one(
         &second("{{ inputs.topic }}"),
         expect![[r#"
-            error 2:89 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
+            error 2:89 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
         "#]],
     );
     check_one(
         &second("{{ inputs.message.text }}"),
         expect![[r#"
-            error 2:89 property-of-text: `inputs.message.text` is not defined: `inputs.message` has no `text`
+            error 2:104 property-of-text: `inputs.message` is text, so `inputs.message.text` fails the run (remove the rest of the path, or make the value an object)
         "#]],
     );
     check_one(
@@ -84,14 +84,14 @@ fn names_that_nobody_defines() {
     check_one(
         &second("{{ _budget.dollars }}"),
         expect![[r#"
-            error 2:89 unknown-property: `_budget.dollars` is not defined: `_budget` has no `dollars` (available: `total_tokens`, `estimated_usd`)
+            error 2:97 unknown-property: `_budget` has no `dollars` (its properties are `total_tokens`, `estimated_usd`)
         "#]],
     );
     check_one(
         &second("{{ output.reply }} {{ output.report }}"),
         expect![[r#"
-            error 2:89 unordered-read: `reply` reads its own output, which has no value before it has run: `output.reply` (a node can read only what ended before it)
-            error 2:108 unknown-property: `output.report` is not defined: `output` has no `report`
+            error 2:89 unordered-read: `output.reply` is the output of the step that reads it, which has no value before it has run (read the output of a step that ends before it)
+            error 2:108 unresolved-name: `output.report` is not defined: `output` has no `report`
         "#]],
     );
 }
@@ -101,13 +101,13 @@ fn a_default_makes_it_a_warning() {
     check_one(
         &second("{{ working.context | default('none provided') }}"),
         expect![[r#"
-            warning 2:89 unknown-property: `working.context` is not defined: `working` has no `context`; it is always `none provided`
+            warning 2:89 unresolved-name: `working.context` is not defined: `working` has no `context`; it is always `none provided`
         "#]],
     );
     check_one(
         &second("{{ plan.outptu | json_or_default('[]') }}"),
         expect![[r#"
-            warning 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?) {maybe: 2:94 "output"}
+            warning 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?) {maybe: 2:94 "output"}
         "#]],
     );
 }
@@ -198,7 +198,7 @@ fn ids_with_dots_are_found() {
     check_one(
         &text,
         expect![[r#"
-            error 2:62 unknown-property: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?) {fix: 2:66 "output"}
+            error 2:62 unresolved-name: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?) {fix: 2:66 "output"}
         "#]],
     );
 }
@@ -226,9 +226,9 @@ fn declared_inputs_have_the_type_of_their_default() {
     check_one(
         &text.replace("inputs.n }}", "inputs.n.x }} {{ inputs.l.0 }} {{ inputs.l.x }} {{ inputs.o.any }}"),
         expect![[r#"
-            error 2:45 property-of-text: `inputs.n.x` is not defined: `inputs.n` has no `x`
-            error 2:79 property-of-text: `inputs.l.x` is not defined: `inputs.l` has no `x`
-            warning 2:96 unknown-property: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
+            error 2:54 property-of-text: `inputs.n` is a number, so `inputs.n.x` fails the run (remove the rest of the path, or make the value an object)
+            error 2:88 property-of-text: `inputs.l` is a list, so `inputs.l.x` fails the run (remove the rest of the path, or make the value an object)
+            warning 2:96 wrong-default: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
         "#]],
     );
 }
@@ -254,12 +254,17 @@ fn factories_see_their_item_and_their_inputs() {
             "nodes:\n  f: {type: factory, agent: a, for_each: '[1]', inputs: {task: \"{{ item }}\", place: \"{{ index }} of {{ total }}\"}, writes: working.f}\n",
         )
     };
-    check_one(&worker("{{ inputs.task }} {{ item.name }} {{ index }} {{ total }} {{ inputs.message }}"), expect![""]);
+    check_one(
+        &worker("{{ inputs.task }} {{ item.name }} {{ index }} {{ total }} {{ inputs.message }}"),
+        expect![[r#"
+            warning 2:68 property-of-text: `item` is a number, so `item.name` fails the run (remove the rest of the path, or make the value an object)
+        "#]],
+    );
     check_one(
         &worker("{{ inputs.tsk }} {{ index.x }}"),
         expect![[r#"
-            error 2:45 unknown-property: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?) {fix: 2:52 "task"}
-            error 2:62 property-of-text: `index.x` is not defined: `index` has no `x`
+            error 2:45 unresolved-name: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?) {fix: 2:52 "task"}
+            error 2:68 property-of-text: `index` is a number, so `index.x` fails the run (remove the rest of the path, or make the value an object)
         "#]],
     );
     // A factory's inputs do not see each other, and neither does what it ranges over see the item.
@@ -270,7 +275,7 @@ fn factories_see_their_item_and_their_inputs() {
         ),
         expect![[r#"
             error 4:46 loop-variable: `item` is defined only inside a factory (use it in a factory's `inputs` and in its agents' prompts, where it is the list element)
-            error 4:78 unknown-property: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
+            error 4:78 unresolved-name: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
         "#]],
     );
     check_one(
@@ -309,9 +314,9 @@ fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
     check_one(
         &swarm("{{ s.agents.pp.output }} {{ s.output }}", "{{ s.agents.r.output }}"),
         expect![[r#"
-            error 2:45 unknown-property: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?) {maybe: 2:54 "p"}
-            error 7:47 unknown-property: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?) {maybe: 7:56 "p"}
-            error 7:72 unordered-read: `s` reads its own output, which has no value before it has run: `s.output` (a node can read only what ended before it)
+            error 2:45 unresolved-name: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?) {maybe: 2:54 "p"}
+            error 7:47 unresolved-name: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?) {maybe: 7:56 "p"}
+            error 7:72 unordered-read: `s.output` is the output of the step that reads it, which has no value before it has run (read the output of a step that ends before it)
         "#]],
     );
 }
@@ -325,13 +330,13 @@ fn an_agent_of_two_factories_is_told_which_one_lacks_the_input() {
     check_one(
         &flow("{{ inputs.k | default('-') }}", nodes),
         expect![[r#"
-            warning 2:45 unknown-property: in `f1`, `inputs.k` is not defined: `inputs` has no `k`; there it is always `-` (declare it: `input: {k: ...}`)
+            warning 2:45 unresolved-name: in `f1`, `inputs.k` is not defined: `inputs` has no `k`; there it is always `-` (declare it: `input: {k: ...}`)
         "#]],
     );
     check_one(
         &flow("{{ inputs.k }}", nodes),
         expect![[r#"
-            error 2:45 unknown-property: in `f1`, `inputs.k` is not defined: `inputs` has no `k` (declare it: `input: {k: ...}`)
+            error 2:45 unresolved-name: in `f1`, `inputs.k` is not defined: `inputs` has no `k` (declare it: `input: {k: ...}`)
         "#]],
     );
 }

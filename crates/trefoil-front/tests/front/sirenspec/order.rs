@@ -64,7 +64,7 @@ fn conditions_read_what_has_ended_with_their_source() {
     check_one(
         &with("working.two"),
         expect![[r#"
-            error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (did you mean `output.two`?) {maybe: "output.two"}
+            error 7:42 unresolved-name: `working.two` is not defined: `working` has no `two` (did you mean `output.two`?) {maybe: "output.two"}
         "#]],
     );
     check_one(

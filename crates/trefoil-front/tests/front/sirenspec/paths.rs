@@ -21,7 +21,7 @@ fn names_that_are_right_and_stand_elsewhere() {
             error 6:17 unresolved-name: `nodes.d.output` is not defined: no node, written path or state is named `nodes` (did you mean `d.output`?) {maybe: "d.output"}
             error 6:38 unresolved-name: `outputs.d` is not defined: no node, written path or state is named `outputs` (did you mean `d.output`?) {maybe: "d.output"}
             error 6:54 unresolved-name: `outputs.e` is not defined: no node, written path or state is named `outputs` (available: `d`, `n`, `text`, `inputs`, `env`, `item`, `index`, `total`)
-            error 6:70 unknown-property: `output.text.long` is not defined: `output` has no `text` (did you mean `working.text.long`?) {maybe: "working.text.long"}
+            error 6:70 unresolved-name: `output.text.long` is not defined: `output` has no `text` (did you mean `working.text.long`?) {maybe: "working.text.long"}
         "#]],
     );
     let swarm = |prompt: &str| {
@@ -34,7 +34,7 @@ fn names_that_are_right_and_stand_elsewhere() {
         expect![[r#"
             error 6:47 unresolved-name: `pro.output` is not defined: no node, written path or state is named `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
             error 6:64 unresolved-name: `agents.pro.output` is not defined: no node, written path or state is named `agents` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
-            error 6:88 unknown-property: `s.pro.output` is not defined: `s` has no `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
+            error 6:88 unresolved-name: `s.pro.output` is not defined: `s` has no `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
             error 6:107 unresolved-name: `pro` is not defined: no node, written path or state is named `pro` (did you mean `s.agents.pro.output`?) {maybe: "s.agents.pro.output"}
         "#]],
     );
@@ -113,7 +113,7 @@ fn paths_that_go_on_behind_text_and_lists() {
     check_one(
         "version: \"0.1\"\nagents: {a: {model: \"openai:m\", system: s}, b: {model: \"openai:m\", system: \"{{ plan.output }}\"}}\nnodes:\n  pln: {agent: a, writes: working.plan}\n  n: {agent: b, writes: output.n}\n",
         expect![[r#"
-            error 2:80 property-of-text: `plan.output` is not defined: `plan` has no `output` (node `pln` writes `plan`: use `{{ plan }}` or `{{ pln.output }}`) {maybe: "pln.output"}
+            error 2:80 unresolved-name: `plan.output` is not defined: `plan` has no `output` (node `pln` writes `plan`: use `{{ plan }}` or `{{ pln.output }}`) {maybe: "pln.output"}
         "#]],
     );
     let schema = "guardrails: [{name: schema, config: {schema: {type: object}}}]";
@@ -125,19 +125,19 @@ fn paths_that_go_on_behind_text_and_lists() {
     check_one(
         &text(""),
         expect![[r#"
-            error 5:32 property-of-text: `d.output.score` is not defined: `d.output` has no `score` (it is text: write `{{ d.output }}` for all of it)
+            error 5:32 unresolved-name: `d.output.score` is not defined: `d.output` has no `score` (it is text: write `{{ d.output }}` for all of it)
         "#]],
     );
     check_one(
         &text(&format!(", {schema}")),
         expect![[r#"
-            error 5:32 property-of-text: `d.output.score` is not defined: `d.output` has no `score` (it is text, although a `schema` guardrail checks it as an object: write `{{ d.output }}` for all of it)
+            error 5:32 unresolved-name: `d.output.score` is not defined: `d.output` has no `score` (it is text, although a `schema` guardrail checks it as an object: write `{{ d.output }}` for all of it)
         "#]],
     );
     check_one(
         &flow("{{ working.l.7 }}", "state: {working: {l: [a, b]}}\nnodes: {n: {agent: a, writes: output.n}}\n"),
         expect![[r#"
-            error 2:45 unknown-property: `working.l.7` is not defined: `working.l` has no `7` (it is a list: use an index from 0 to 1)
+            error 2:45 unresolved-name: `working.l.7` is not defined: `working.l` has no `7` (it is a list: use an index from 0 to 1)
         "#]],
     );
 }
@@ -147,7 +147,7 @@ fn a_variable_of_the_environment_is_text() {
     check_one(
         &flow("{{ env.HOME.extra }}", "nodes: {n: {agent: a, writes: output.n}}\n"),
         expect![[r#"
-            error 2:45 property-of-text: `env.HOME.extra` is not defined: `env.HOME` has no `extra`
+            error 2:54 property-of-text: `env.HOME` is text, so `env.HOME.extra` fails the run (remove the rest of the path, or make the value an object)
         "#]],
     );
 }
@@ -163,7 +163,7 @@ fn a_node_alone_is_not_offered_for_a_text() {
     check_one(
         &text,
         expect![[r#"
-            error 7:35 unknown-property: `working.approval` is not defined: `working` has no `approval` (did you mean `working.approve.output`?) {maybe: "working.approve.output"}
+            error 7:35 unresolved-name: `working.approval` is not defined: `working` has no `approval` (did you mean `working.approve.output`?) {maybe: "working.approve.output"}
         "#]],
     );
 }
@@ -201,7 +201,7 @@ fn a_node_that_writes_where_another_leaves_its_result() {
     check_one(
         &nodes("working.draft.output", ""),
         expect![[r#"
-            warning 5:30 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is what `review` wrote (write `working.review.output`, or another path of its own) [4:3 this node]
+            warning 5:44 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is what `review` wrote (write to a path of its own) [4:3 this node]
         "#]],
     );
     check_one(&nodes("working.draft.notes", ""), expect![""]);
@@ -223,7 +223,7 @@ fn paths_that_are_written_where_something_else_stands() {
     check_one(
         &node("output.channel.name", "mail"),
         expect![[r#"
-            warning 4:25 write-conflict: writing here replaces the seeded value `output.channel` (write to a path that is not under a text value)
+            warning 4:25 write-conflict: writing here replaces `channel`, which has a value from the start (write to a path that is not below a text) [5:18 the value]
         "#]],
     );
     check_one(&node("output.channel.name", "{name: x}"), expect![""]);

@@ -5,16 +5,12 @@ use trefoil_syntax::Diagnostic;
 use super::name::Name;
 use super::undefined;
 use crate::sirenspec::subject::Found;
-use trefoil_front::names::End;
 use trefoil_front::sirenspec::names::stand::Stand;
 
 /// A path that starts with `env`.
 pub fn check(name: Name<'_, '_>, found: &mut Found) {
     if name.reference().path.len() < 2 {
         return undefined::no_field(name, "env", found);
-    }
-    if let End::Nothing(stop) = &name.used.bound.end {
-        return undefined::undefined(name, stop.segment, Vec::new(), None, found);
     }
     if let Stand::Decides(key) = name.here().stand {
         let path = name.dotted();

@@ -13,8 +13,6 @@ pub struct Instead {
     pub help: String,
     /// The path that was meant.
     pub path: Option<String>,
-    /// The value is a list, not text.
-    pub list: bool,
 }
 
 /// The advice for a path that ends after so many segments, at a value without names.
@@ -28,7 +26,7 @@ pub fn instead(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], l
             Some(last) => format!("it is a list: use an index from 0 to {last}"),
             None => "the list is empty".to_owned(),
         };
-        return Some(Instead { help, path: None, list: true });
+        return Some(Instead { help, path: None });
     }
     let look = known.look(root, before);
     let writer = look.writes.iter().filter_map(|w| known.writes.get(*w)).find(|w| w.path.len() == leading);
@@ -39,7 +37,7 @@ pub fn instead(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], l
     {
         let path = format!("{id}.{output}");
         let help = format!("node `{id}` writes `{written}`: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
-        return Some(Instead { help, path: Some(path), list: false });
+        return Some(Instead { help, path: Some(path) });
     }
     let though = match is_checked(name, owner)? {
         true => ", although a `schema` guardrail checks it as an object",
@@ -50,7 +48,7 @@ pub fn instead(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], l
         (true, _) => format!("it is text{though}: compare all of it"),
         (false, _) => format!("it is text{though}: write `{{{{ {written} }}}}` for all of it"),
     };
-    Some(Instead { help, path: None, list: false })
+    Some(Instead { help, path: None })
 }
 
 /// Whether the text of a node has to be JSON that fits a schema; none: it is no text that somebody answers.

@@ -2,10 +2,9 @@
 
 use trefoil_syntax::Diagnostic;
 
+use super::lacking;
 use super::name::Name;
-use super::{lacking, undefined};
 use crate::sirenspec::subject::Found;
-use trefoil_front::names::End;
 use trefoil_front::sirenspec::manifest::NodeKind;
 use trefoil_front::sirenspec::names::stand::Reading;
 
@@ -14,9 +13,6 @@ pub fn check(name: Name<'_, '_>, found: &mut Found) {
     let variable = name.reference().path.first().map_or("", |s| &*s.name);
     let instance = name.here().instance();
     if instance.is_some_and(|instance| variable != "item" || instance.item.is_some()) {
-        if let End::Nothing(stop) = &name.used.bound.end {
-            return undefined::undefined(name, stop.segment, Vec::new(), None, found);
-        }
         return lacking::in_items(name, found);
     }
     if name.reference().default.is_some() || name.here().who == Reading::Nobody {

@@ -1,4 +1,4 @@
-//! Names that have no value, may have none, or have it too late (decisions C9, S4, S6). [`check`] asks for every reference
+//! Names that have no value (decisions C9, S4, S6). [`check`] asks for every reference
 //! the rules of what it starts with.
 
 mod environment;
@@ -7,7 +7,6 @@ mod instead;
 mod lacking;
 mod loops;
 mod name;
-mod order;
 mod undefined;
 mod working;
 
@@ -19,7 +18,7 @@ use trefoil_front::names::End;
 use trefoil_front::sirenspec::manifest::Root;
 use trefoil_front::sirenspec::names::known::words;
 use trefoil_front::sirenspec::names::leads::Leads;
-use trefoil_front::sirenspec::names::place::{Here, SPENT};
+use trefoil_front::sirenspec::names::place::Here;
 use trefoil_front::sirenspec::names::stand::Reading;
 
 /// Looks at every reference of every text.
@@ -42,10 +41,8 @@ fn one(name: Name<'_, '_>, found: &mut Found) {
         ("inputs", false) => input(name, found),
         ("env", false) => environment::check(name, found),
         ("item" | "index" | "total", false) => loops::check(name, found),
-        ("_budget", _) => spent(name, found),
-        ("working", _) if rest.first().is_some_and(|w| **w == *"_budget") && !is_seeded(here, rest) => {
-            spent(name, found)
-        }
+        ("_budget", _) => {}
+        ("working", _) if rest.first().is_some_and(|w| **w == *"_budget") && !is_seeded(here, rest) => {}
         ("working", false) if working::check(name, rest, found) => {}
         ("output", _) => tree(name, Root::Output, 1, rest, found),
         ("working", _) | (_, true) => tree(name, Root::Working, 1, rest, found),
@@ -61,6 +58,8 @@ fn is_seeded(here: &Here, path: &[Arc<str>]) -> bool {
 fn input(name: Name<'_, '_>, found: &mut Found) {
     let Some(field) = name.reference().path.get(1) else { return undefined::no_field(name, "inputs", found) };
     match &name.used.bound.end {
+        // How a path continues after a value is for the checker to judge.
+        End::Nothing(stop) if stop.before.what.is_some() => {}
         End::Nothing(stop) => {
             let candidates = stop.before.names.iter().map(|name| &**name).collect();
             undefined::undefined(name, stop.segment, candidates, None, found);
@@ -72,22 +71,14 @@ fn input(name: Name<'_, '_>, found: &mut Found) {
     }
 }
 
-/// What was spent so far.
-fn spent(name: Name<'_, '_>, found: &mut Found) {
-    if let End::Nothing(stop) = &name.used.bound.end {
-        undefined::undefined(name, stop.segment, SPENT.to_vec(), None, found);
-    }
-}
-
 /// A path under `working` or `output`, which so many segments name.
 fn tree(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], found: &mut Found) {
     if path.is_empty() {
         return;
     }
     match name.here().leads(root, path) {
-        Leads::There(_) | Leads::Agents => {}
-        Leads::Own(node) => order::own(name, node, found),
-        Leads::Late { node, writes } => order::late(name, node, writes, found),
+        // What has not ended by then is for the checker to tell.
+        Leads::There(_) | Leads::Agents | Leads::Own(_) | Leads::Late { .. } => {}
         Leads::Nowhere { .. } => match own_agents(name.here(), path) {
             Some(taken) => {
                 let agents = name.here().swarm().iter().map(|(id, _)| &**id).collect();

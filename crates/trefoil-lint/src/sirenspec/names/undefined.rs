@@ -26,7 +26,7 @@ pub fn path(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], foun
     if name.reference().path.first().is_some_and(|s| *s.name == *"memory") && known.node_at(path).is_none() {
         let message = format!("`{}` is not defined: nothing is kept between runs", name.dotted());
         let help = "pass it as a field of `input`".to_owned();
-        return found.push(finding(name, "unresolved-name", message, Some(help)));
+        return found.push(finding(name, message, Some(help)));
     }
     let mut candidates = known.candidates(root, path.get(..leading).unwrap_or(&[]));
     if base == 1 && leading == 0 && !name.here().is_condition() {
@@ -46,12 +46,12 @@ pub fn path(name: Name<'_, '_>, root: Root, base: usize, path: &[Arc<str>], foun
 /// A name that is not defined where it is read, and where it is.
 fn said(name: Name<'_, '_>, segment: usize, meant: &str, found: &mut Found) {
     let (before, word) = parted(name, segment);
-    let (rule, why) = match before.as_slice() {
-        [] => ("unresolved-name", format!("no node, written path or state is named `{word}`")),
-        before => ("unknown-property", format!("`{}` has no `{word}`", before.join("."))),
+    let why = match before.as_slice() {
+        [] => format!("no node, written path or state is named `{word}`"),
+        before => format!("`{}` has no `{word}`", before.join(".")),
     };
     let message = format!("`{}` is not defined: {why}", name.dotted());
-    let d = finding(name, rule, message, Some(format!("did you mean `{meant}`?")));
+    let d = finding(name, message, Some(format!("did you mean `{meant}`?")));
     let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
     found.push(mend::rewritten(d, whole, meant, false));
 }
@@ -84,13 +84,7 @@ pub fn undefined(
         None if advice.is_some() => advice.as_ref().map(|advice| advice.help.clone()),
         None => available(&candidates),
     };
-    let rule = match before.as_slice() {
-        [] => "unresolved-name",
-        ["inputs" | "working" | "output"] => "unknown-property",
-        _ if advice.as_ref().is_some_and(|advice| advice.list) || !candidates.is_empty() => "unknown-property",
-        _ => "property-of-text",
-    };
-    let d = finding(name, rule, message, help);
+    let d = finding(name, message, help);
     let (reference, at) = (name.reference(), name.at());
     found.push(match (result, near, advice.and_then(|advice| advice.path)) {
         (Some(path), ..) => mend::rewritten(d, mend::segments(reference, at, 0, segment), &path, false),
@@ -113,7 +107,7 @@ fn available(candidates: &[&str]) -> Option<String> {
 pub fn no_field(name: Name<'_, '_>, root: &'static str, found: &mut Found) {
     let example = if root == "env" { "env.NAME" } else { "inputs.message" };
     let help = format!("for example `{{{{ {example} }}}}`");
-    let d = finding(name, "unresolved-name", format!("`{root}` needs a field name after it"), Some(help));
+    let d = finding(name, format!("`{root}` needs a field name after it"), Some(help));
     let whole = mend::segments(name.reference(), name.at(), 0, 0).filter(|_| root == "inputs");
     found.push(mend::rewritten(d, whole, example, false));
 }
@@ -162,7 +156,7 @@ fn only_here<'a>(name: Name<'a, '_>) -> Option<&'a str> {
 }
 
 /// An error, or a warning where a default catches it.
-fn finding(name: Name<'_, '_>, rule: &'static str, message: String, help: Option<String>) -> Diagnostic {
+fn finding(name: Name<'_, '_>, message: String, help: Option<String>) -> Diagnostic {
     let (within, always) = match only_here(name) {
         Some(node) => (format!("in `{node}`, "), "there it is always"),
         None => (String::new(), "it is always"),
@@ -171,6 +165,6 @@ fn finding(name: Name<'_, '_>, rule: &'static str, message: String, help: Option
         None => (Severity::Error, format!("{within}{message}")),
         Some(default) => (Severity::Warning, format!("{within}{message}; {always} `{default}`")),
     };
-    let d = Diagnostic::new(rule, severity, name.at(), message);
+    let d = Diagnostic::new("unresolved-name", severity, name.at(), message);
     help.into_iter().fold(d, |d, help| d.help(help))
 }

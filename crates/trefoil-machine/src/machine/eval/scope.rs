@@ -74,7 +74,7 @@ pub fn find<'a>(context: &'a Context<'_>, source: &'a Source, skip: u16) -> Foun
         Source::Spent(slots) => Found::Owned(spent(context, slots)),
         Source::Result => context.result.map_or_else(missing, Found::Borrowed),
         Source::Failure => context.failure.map_or_else(missing, |text| Found::Owned(Value::from(text))),
-        Source::Missing(why) => Found::Missing(why.clone()),
+        Source::Missing(why, _) => Found::Missing(why.clone()),
     }
 }
 

@@ -271,7 +271,7 @@ impl Context<'_> {
                 known(by.map_or(From::Other, From::Step))
             }
             Source::Failure => known(From::Failure(self.by.cloned())),
-            Source::Missing(_) => None,
+            Source::Missing(..) => None,
         }
     }
 

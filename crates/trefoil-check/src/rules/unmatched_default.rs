@@ -1,4 +1,4 @@
-//! What a state answers by itself when nobody does, while no transition is for that answer (`unknown-value`).
+//! What a state answers by itself when nobody does, while no transition is for that answer.
 //!
 //! The conditions are evaluated on the answer. One that reads anything else may hold.
 
@@ -8,9 +8,18 @@ use trefoil_ir::{Cond, OnTimeout, SlotId, Source, StepKind, Takes};
 use trefoil_syntax::Severity;
 use trefoil_template::{Binding, Found, Scope, Value};
 
-use crate::rule::Context;
+use crate::rule::{Context, Group, Rule, Run};
 
-pub(super) fn run(cx: &mut Context<'_>) {
+pub(super) const RULE: Rule = Rule {
+    name: "unmatched-default",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("unmatched_default.md"),
+    run: Run::Declared(run),
+};
+
+fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for (machine, _) in cx.model.machines() {
         for state in &machine.states {
@@ -31,7 +40,6 @@ pub(super) fn run(cx: &mut Context<'_>) {
             let message =
                 format!("no transition of `{name}` matches `{answer}`, so the run fails if nobody answers in time");
             let d = cx.finding(at, message);
-            let d = trefoil_syntax::Diagnostic { severity: Severity::Warning, ..d };
             cx.report(d.help("add a transition for it, or one with `condition: always`"));
         }
     }

@@ -1,16 +1,29 @@
-//! Paths that go on where the type of the value says that there is nothing (`unknown-property`, `property-of-text`), and
-//! indices beyond the end of a list.
+//! Paths that continue with a property that the value before it does not have, by its type or by what its names tell.
 
-use trefoil_ir::{Callee, FlowId, Source, StepId, StepKind, ValidatorKind, place, walk};
+use std::sync::Arc;
+
+use trefoil_ir::types::{self, Member};
+use trefoil_ir::{
+    AnswerFormat, Callee, DeclarationKind, FlowId, Lost, SchemaId, Source, Step, StepId, StepKind, ValidatorKind, place,
+    walk,
+};
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
-use crate::rule::Context;
+use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::{Model, Read, locals};
-use trefoil_ir::types::Member;
+
+pub(super) const RULE: Rule = Rule {
+    name: "unknown-property",
+    group: Group::Names,
+    level: Some(Severity::Error),
+    strict: Some(Severity::Error),
+    page: include_str!("unknown_property.md"),
+    run: Run::Several(&[Run::Program(run), Run::Program(of_items)]),
+};
 
 /// A property that an object does not have, or that an open one does not declare.
-pub(super) fn unknown_property(cx: &mut Context<'_>) {
+fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     for read in model.reads() {
         let Some((at, declared)) = &read.undeclared else { continue };
@@ -19,7 +32,8 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         let here = place(read, *at).unwrap_or(read.at);
         // An open object may have it all the same, unless it is a slip of the pen.
         let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else {
-            let severity = if is_given(model, read) { Severity::Info } else { Severity::Warning };
+            let open = is_given(model, read) && !is_listed(model, read, *at);
+            let severity = if open { Severity::Info } else { Severity::Warning };
             let d = Diagnostic { severity, ..cx.finding(here, message) };
             let declares = declared.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
             cx.report(beside(model, read, d.help(format!("it declares {declares}"))));
@@ -37,7 +51,12 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
             let help = match near {
                 Some(near) => format!("did you mean `{}`? its properties are {has}", near.name),
                 None if has.is_empty() => "it has no properties".to_owned(),
-                None => format!("its properties are {has}"),
+                None => match deeper(model, read, at, members, &name) {
+                    Some(member) => {
+                        format!("write `{before}.{member}`, or `{before}.{member}.{name}`; its properties are {has}")
+                    }
+                    None => format!("its properties are {has}"),
+                },
             };
             let near = near.map(|n| (n.name.to_owned(), n.sure));
             Some((format!("`{before}` has no `{name}`"), help, near))
@@ -57,20 +76,8 @@ fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
     }
 }
 
-/// A property of something that has none.
-pub(super) fn property_of_text(cx: &mut Context<'_>) {
-    each(cx, |read, at, member| match member {
-        Member::Never { what, .. } if *what != "an object" => {
-            let (before, name) = parts(read, at)?;
-            let message = format!("`{before}` is {what}, so `{before}.{name}` is always empty");
-            Some((message, "remove the rest of the path, or make the value an object".to_owned(), None))
-        }
-        _ => None,
-    });
-}
-
 /// Paths in the loops of templates: a member of an item, by what the loop goes over.
-pub(super) fn of_items(cx: &mut Context<'_>) {
+fn of_items(cx: &mut Context<'_>) {
     let model = cx.model;
     for item in locals::all(model) {
         let (at, declared, what) = match (&item.walk.stop, &item.walk.undeclared) {
@@ -96,21 +103,63 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
 }
 
 /// What is wrong, advice, and the name that was meant with whether that is sure.
-type Wrong = (String, String, Option<(String, bool)>);
+pub(super) type Wrong = (String, String, Option<(String, bool)>);
 
-fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<Wrong>) {
+/// Whether the schema of the value before a segment says with its properties alone what there is.
+fn is_listed(model: &Model<'_>, read: &Read<'_>, at: usize) -> bool {
+    let Some(reference) = read.reference else { return false };
+    let skip = usize::from(reference.binding.skip);
+    let before: Vec<&str> = reference.path.get(skip..at).into_iter().flatten().map(|s| &*s.name).collect();
+    let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
+    let schema = model.types().source(read.flow, read.source, &before, None).schema;
+    schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
+}
+
+/// Looks at every path that ends too soon.
+pub(super) fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<Wrong>) {
     let model = cx.model;
     for read in model.reads() {
         let Some((at, member)) = &read.stop else { continue };
         let Some((message, help, meant)) = wrong(read, *at, member) else { continue };
         let here = place(read, *at).unwrap_or(read.at);
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) }.help(help);
-        let d = beside(model, read, d);
-        cx.report(match &meant {
+        let known = match read.source {
+            Source::Missing(_, Lost::Beyond(beyond)) => Some(beyond),
+            _ => None,
+        };
+        let caught = read.reference.is_some_and(|reference| reference.default.is_some());
+        let refused = known.is_some_and(|known| known.refused) && !caught;
+        let severity = if refused { Severity::Error } else { Severity::Warning };
+        let d = Diagnostic { severity, ..cx.finding(here, message) }.help(help);
+        let d = if matches!(member, Member::Never { what: "an object", .. }) { beside(model, read, d) } else { d };
+        let d = match &meant {
             Some((name, sure)) => respelt(d, place(read, *at), Near { name, distance: 1, sure: *sure }, true),
             None => d,
-        });
+        };
+        match known {
+            Some(_) => cx.report_cause(d),
+            None => cx.report(d),
+        }
     }
+}
+
+/// The member of an object whose own member was meant: `writer.title` for `writer.output.title`.
+fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], name: &str) -> Option<Arc<str>> {
+    let Source::Missing(_, Lost::Beyond(beyond)) = read.source else { return None };
+    let (of, path) = (beyond.of.as_ref()?, &read.reference?.path);
+    let slot = *of.slots().first()?;
+    let answers = |id: &StepId| model.program.step(*id).is_some_and(|s| s.out == Some(slot)) && called(model, *id, 0).is_some();
+    let is_answer = model.steps_of(read.flow).iter().any(|(_, id)| answers(id));
+    let slot = Source::Slot(slot);
+    let before: Vec<&str> = path.get(1..at).into_iter().flatten().map(|s| &*s.name).collect();
+    let object = model.types().source(read.flow, &slot, &before, None).schema;
+    let inner = |member: &&Arc<str>| match types::member(&object, member) {
+        Member::Is { schema, .. } => types::member(&schema, name),
+        _ => Member::Never { what: "", members: Vec::new() },
+    };
+    let declared = members.iter().find(|member| matches!(inner(member), Member::Is { .. }));
+    // Of an answer that nobody declares, all or a part may have been meant.
+    let open = || members.iter().find(|member| matches!(inner(member), Member::Maybe)).filter(|_| is_answer);
+    declared.or_else(open).cloned()
 }
 
 /// The finding with the place, in another file, where the value is declared that has no such member.
@@ -123,7 +172,11 @@ fn beside(model: &Model<'_>, read: &Read<'_>, d: Diagnostic) -> Diagnostic {
 
 /// The schema that the answer of a called flow has to fit, else the flow.
 fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
-    let (Source::Slot(slot) | Source::Member(slot, _)) = read.source else { return None };
+    let source = match read.source {
+        Source::Missing(_, Lost::Beyond(beyond)) => beyond.of.as_ref()?,
+        source => source,
+    };
+    let (Source::Slot(slot) | Source::Member(slot, _)) = source else { return None };
     let program = model.program;
     let own =
         model.steps_of(read.flow).iter().find(|(_, id)| program.step(*id).is_some_and(|s| s.out == Some(*slot)))?;
@@ -136,7 +189,22 @@ fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
         ValidatorKind::JsonSchema(id) => Some(*id),
         _ => None,
     });
-    schema.and_then(|id| program.schema(id)).map(|s| s.origin).or_else(|| Some(program.flow(callee)?.origin))
+    let schema = schema.or_else(|| model.steps_of(callee).iter().find_map(|(_, id)| answered(program.step(*id)?)));
+    let schema = schema.and_then(|id| program.schema(id)).map(|s| s.origin);
+    let flow = program.flow(callee)?.origin;
+    let mut properties = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Property);
+    schema.or_else(|| properties.find(|d| d.parent == Some(flow)).map(|d| d.at)).or(Some(flow))
+}
+
+/// The schema that a model's answer has to fit.
+fn answered(step: &Step) -> Option<SchemaId> {
+    match &step.kind {
+        StepKind::Model(call) => match call.format {
+            AnswerFormat::Json(schema) => Some(schema),
+            AnswerFormat::Text | AnswerFormat::JsonOrText => None,
+        },
+        _ => None,
+    }
 }
 
 /// The flow that a step calls, also within other steps.

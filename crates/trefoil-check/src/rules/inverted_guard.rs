@@ -1,10 +1,20 @@
 //! A placeholder in the part of a block where its own value has been found to be nothing: a guard turned round.
 
-use crate::rule::Context;
+use crate::rule::{Context, Group, Rule, Run};
 use trefoil_ir::types;
+use trefoil_syntax::Severity;
 
-/// Looks on where lowering does not. Only of text nothing is printed there: 0 and `false` are something to be read.
-pub(super) fn run(cx: &mut Context<'_>) {
+pub(super) const RULE: Rule = Rule {
+    name: "inverted-guard",
+    group: Group::Names,
+    level: Some(Severity::Warning),
+    strict: None,
+    page: include_str!("inverted_guard.md"),
+    run: Run::Program(run),
+};
+
+/// Only of text nothing is printed there: 0 and `false` are something to be read.
+fn run(cx: &mut Context<'_>) {
     for read in cx.model.reads() {
         let Some(reference) = read.reference.filter(|r| r.denied) else { continue };
         if read.stop.is_some() || types::solid_kinds(&read.schema).is_none_or(|kinds| kinds != ["string"]) {

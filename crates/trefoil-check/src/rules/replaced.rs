@@ -1,0 +1,117 @@
+//! Values that a second writer replaces whatever the order is: two branches with one key, the result of another node, a value
+//! that is there from the start (`write-conflict`).
+
+use std::sync::Arc;
+
+use trefoil_ir::{Declaration, DeclarationKind, SlotId, StepKind, types};
+use trefoil_syntax::hash::HashMap;
+use trefoil_syntax::{Diagnostic, Location, Severity};
+
+use super::lost_write::written;
+use crate::rule::Context;
+use crate::semantic::Model;
+use crate::words;
+
+/// Branches that leave their results under one key: it has only one value.
+pub(super) fn branches(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for &(flow, id) in model.steps() {
+        let Some(StepKind::Parallel(parallel)) = model.program.step(id).map(|step| &step.kind) else { continue };
+        let mut first: HashMap<&Arc<str>, Location> = HashMap::default();
+        for branch in parallel.branches.iter().filter_map(|branch| model.program.step(*branch)) {
+            let Some(slot) = branch.out.filter(|_| branch.label.is_some()) else { continue };
+            let slot = model.program.flow(flow).and_then(|flow| flow.slots.get(slot.index()));
+            let Some(key) = slot.map(|slot| &slot.name).filter(|key| !key.is_empty()) else { continue };
+            let at = named(model, branch.origin, key);
+            match first.get(key) {
+                Some(other) => {
+                    let d = cx.finding(at, format!("two branches write `{key}`"));
+                    let d = Diagnostic { severity: Severity::Error, ..d };
+                    cx.report(d.label(*other, "written here too").help("write another `stateKey` for the step"));
+                }
+                None => drop(first.insert(key, at)),
+            }
+        }
+    }
+}
+
+/// Where the name of a step's result is written; else the step.
+pub(super) fn named(model: &Model<'_>, step: Location, name: &str) -> Location {
+    let around =
+        |d: &&Declaration| d.at.file == step.file && d.extent.start <= step.span.start && step.span.end <= d.extent.end;
+    let steps = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Step && *d.name == *name);
+    steps.filter(around).min_by_key(|d| d.extent.end - d.extent.start).map_or(step, |d| d.at)
+}
+
+/// A node that writes where another one leaves its result, which templates then no longer read (decision S4). One that stands
+/// in for the other does so on purpose.
+pub(super) fn results(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for &(flow, id) in model.steps() {
+        let Some(StepKind::Graph(graph)) = model.program.step(id).map(|step| &step.kind) else { continue };
+        let steps = graph.nodes.iter().map(|node| model.program.step(node.step));
+        let labels = steps.clone().enumerate().filter_map(|(at, step)| Some((&**step?.label.as_ref()?, at)));
+        let labels: HashMap<&str, usize> = labels.collect();
+        for (at, step) in steps.clone().enumerate().filter_map(|(at, step)| Some((at, step?))) {
+            for path in step.out.into_iter().flat_map(|slot| paths(model, flow, slot)) {
+                let Some((name, member)) = path.strip_prefix("working.").and_then(|path| owner(&labels, path)) else {
+                    continue;
+                };
+                let Some(other) = labels.get(name).filter(|other| **other != at) else { continue };
+                let stands_in =
+                    graph.nodes.get(at).is_some_and(|n| n.fallback_of.iter().any(|of| of.index() == *other));
+                let Some(Some(owner)) = steps.clone().nth(*other).filter(|_| !stands_in) else { continue };
+                let Some(left) = owner.out.map(|slot| model.types().slot(flow, slot)) else { continue };
+                if !matches!(types::member(&left, member), types::Member::Is { .. }) {
+                    continue;
+                }
+                let own = words::step(model.program, graph.nodes.get(at).map_or(id, |n| n.step));
+                let message = format!(
+                    "{own} overwrites the result of `{name}`: afterwards `{name}.{member}` is what {own} wrote"
+                );
+                let here = written(model, step.origin, path).unwrap_or(step.origin);
+                let d = cx.finding(here, message).label(owner.origin, "this node");
+                cx.report(d.help("write to a path of its own"));
+            }
+        }
+    }
+}
+
+/// The paths that a slot is written to.
+fn paths<'p>(model: &Model<'p>, flow: trefoil_ir::FlowId, slot: SlotId) -> &'p [Arc<str>] {
+    model.program.flow(flow).and_then(|flow| flow.slots.get(slot.index())).map_or(&[], |slot| &slot.writes)
+}
+
+/// The node that a path names first, and what it names of it.
+fn owner<'p>(labels: &HashMap<&str, usize>, path: &'p str) -> Option<(&'p str, &'p str)> {
+    let ends = path.match_indices('.').map(|(at, _)| at);
+    let (name, rest) = ends
+        .filter_map(|at| Some((path.get(..at)?, path.get(at + 1..)?)))
+        .find(|(name, _)| labels.contains_key(name))?;
+    Some((name, rest.split('.').next().unwrap_or(rest)))
+}
+
+/// A path below a value that is there from the start, and that is no object: nothing is left of it.
+pub(super) fn seeds(cx: &mut Context<'_>) {
+    let facts = cx.model.facts;
+    let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
+    let nodes: Vec<_> = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node).collect();
+    if nodes.is_empty() {
+        return;
+    }
+    let written = |at: Location| {
+        nodes.iter().any(|n| n.at.file == at.file && n.extent.start <= at.span.start && at.span.end <= n.extent.end)
+    };
+    let seeds: HashMap<Location, _> = keys().filter(|d| !written(d.at)).map(|d| (d.at, d)).collect();
+    let mut found = Vec::new();
+    for key in keys().filter(|d| written(d.at)) {
+        let Some(seed) = key.parent.and_then(|parent| seeds.get(&parent)) else { continue };
+        let kinds = types::solid_kinds(&seed.schema).filter(|kinds| !kinds.is_empty());
+        if kinds.is_some_and(|kinds| !kinds.iter().any(|kind| ["object", "array", "null"].contains(kind))) {
+            let message = format!("writing here replaces `{}`, which has a value from the start", seed.name);
+            let d = cx.finding(Location::new(key.at.file, key.extent), message).label(seed.at, "the value");
+            found.push(d.help("write to a path that is not below a text"));
+        }
+    }
+    found.into_iter().for_each(|d| cx.report(d));
+}

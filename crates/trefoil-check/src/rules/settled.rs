@@ -1,0 +1,338 @@
+//! Comparisons and conditions that can only go one way (`never-true`, `always-true`): values of kinds that are never equal, words that a schema does not list, numbers
+//! beyond a schema's limits.
+
+use trefoil_ir::Cond;
+use trefoil_syntax::{Diagnostic, Location, Span, suggest};
+use trefoil_template::{Comparison, Expression, Value};
+
+use super::always_there;
+use crate::rule::Context;
+use crate::semantic::cases::{Truth, truth};
+use crate::semantic::compare::{Compared, Side};
+use crate::semantic::conditions::{self, Decides, is_joined};
+use trefoil_ir::types::{self, Member};
+
+/// Reports what always holds, or what never does.
+pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
+    compared(cx, wanted);
+    always_there::run(cx, wanted);
+}
+
+/// Looks at every comparison, and at every condition that is made of several.
+fn compared(cx: &mut Context<'_>, wanted: bool) {
+    let model = cx.model;
+    let mut told: Vec<Location> = Vec::new();
+    for compared in model.comparisons() {
+        let Some(Settled { holds, why, help, change }) = settled(compared) else { continue };
+        told.push(compared.at);
+        if holds != wanted {
+            continue;
+        }
+        let verdict = if holds { "is always true" } else { "can never be true" };
+        let mut d = cx.finding(compared.at, format!("this comparison {verdict}: {why}"));
+        d.help = help;
+        cx.report(change.into_iter().fold(d, |d, change| changed(d, compared, &change)));
+    }
+    for decision in conditions::all(model).into_iter().filter(|d| d.runs) {
+        let (cond, expression) = (decision.cond, decision.cond.condition.expression());
+        let told = told.iter().any(|at| at.file == cond.origin.file && overlap(at.span, cond.origin.span));
+        // What a part reads nothing of is told as that.
+        if told || !is_joined(expression) || cond.condition.is_constant() || has_lone(expression) {
+            continue;
+        }
+        let words = cond.condition.words();
+        match truth(cond) {
+            Truth::Always if wanted => {
+                let message = "this condition is always true: in every case, one of its parts is";
+                let help = format!("to exclude several values, join the comparisons with `{}`", words.and);
+                cx.report(cx.finding(cond.origin, message).help(help));
+            }
+            // What never runs because of it is told at the others.
+            Truth::Never if !wanted && decision.of == Decides::Edge => {
+                let message = "this condition can never be true: its parts exclude each other";
+                let help = format!("if either one is enough, join them with `{}`", words.or);
+                cx.report(cx.finding(cond.origin, message).help(help));
+            }
+            Truth::Always | Truth::Never => {}
+            Truth::Sometimes => part(cx, cond, wanted),
+        }
+    }
+}
+
+/// A part of a condition that never holds beside an alternative, or always holds beside something else that has to. The
+/// condition as a whole can still go both ways.
+fn part(cx: &mut Context<'_>, cond: &Cond, wanted: bool) {
+    let Some((verdict, which, of)) = settled_part(cond, cond.condition.expression()) else { return };
+    if (verdict == Truth::Always) != wanted {
+        return;
+    }
+    let words = cond.condition.words();
+    let (message, other) = match verdict {
+        Truth::Never => {
+            let which = format!("alternative {which} of {of}");
+            (format!("{which} in this condition can never be true: its parts exclude each other"), words.or)
+        }
+        _ => ("a part of this condition is always true, so it has no effect".to_owned(), words.and),
+    };
+    cx.report(cx.finding(cond.origin, message).help(format!("join its parts with `{other}`, or remove it")));
+}
+
+/// The first part that is settled, counted from 1, and how many parts there are.
+fn settled_part(cond: &Cond, expression: &Expression) -> Option<(Truth, usize, usize)> {
+    let (all, settled) = match expression {
+        Expression::Or(all) => (all, Truth::Never),
+        Expression::And(all) => (all, Truth::Always),
+        Expression::Not(inner) => return settled_part(cond, inner),
+        _ => return None,
+    };
+    let alone = |part: &Expression| Cond { condition: cond.condition.with(part.clone()), ..cond.clone() };
+    let mut joined = all.iter().enumerate().filter(|(_, part)| is_joined(part));
+    joined.find_map(|(at, part)| match truth(&alone(part)) == settled {
+        true => Some((settled, at + 1, all.len())),
+        false => settled_part(cond, part),
+    })
+}
+
+/// Whether a literal is a part of its own.
+fn has_lone(expression: &Expression) -> bool {
+    match expression {
+        Expression::And(parts) | Expression::Or(parts) => {
+            parts.iter().any(|part| conditions::lone(part).is_some() || has_lone(part))
+        }
+        Expression::Not(inner) => has_lone(inner),
+        _ => false,
+    }
+}
+
+fn overlap(a: Span, b: Span) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+/// A comparison that only goes one way.
+struct Settled {
+    /// Which.
+    holds: bool,
+    why: String,
+    help: Option<String>,
+    change: Option<Change>,
+}
+
+/// What to do with the literal.
+enum Change {
+    /// Take its quotes away.
+    Bare,
+    /// Put it in quotes.
+    Quoted,
+    /// The same in another notation, without quotes.
+    Exactly(&'static str),
+    /// Another word, if the mistake is here and not where the words are declared.
+    Word(String),
+}
+
+impl Settled {
+    fn new(holds: bool, why: String) -> Self {
+        Self { holds, why, help: None, change: None }
+    }
+    fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+    fn change(self, change: Change) -> Self {
+        Self { change: Some(change), ..self }
+    }
+}
+
+/// The finding with the change of the literal.
+fn changed(d: Diagnostic, compared: &Compared, change: &Change) -> Diagnostic {
+    let Some((spelling, quote)) = compared.other.spelling.and_then(|s| Some((s, s.quote?))) else { return d };
+    let (at, written) = (Location::new(compared.at.file, spelling.at), &compared.other.words);
+    match change {
+        Change::Bare if spelling.quoted => d.fix(format!("write `{written}`"), at, written.as_str()),
+        Change::Quoted if !spelling.quoted => {
+            // It would be silent then, and still never true: the name may be the wrong one.
+            let text = format!("{quote}{written}{quote}");
+            d.suggestion(format!("write `{text}`"), at, text)
+        }
+        Change::Exactly(text) => d.fix(format!("write `{text}`"), at, *text),
+        Change::Word(word) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
+            let quotes = spelling.quoted || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+            let text = if quotes { format!("{quote}{word}{quote}") } else { word.clone() };
+            d.suggestion(format!("write `{word}`"), at, text)
+        }
+        _ => d,
+    }
+}
+
+/// Whether it holds whatever the run brings, why, and what to write instead.
+fn settled(compared: &Compared) -> Option<Settled> {
+    if compared.same {
+        let always = match compared.comparison {
+            Comparison::Equal => true,
+            Comparison::NotEqual | Comparison::Less | Comparison::Greater => false,
+            _ => return None,
+        };
+        return Some(Settled::new(always, format!("`{}` is compared with itself", compared.value.words)));
+    }
+    match compared.comparison {
+        Comparison::Equal | Comparison::NotEqual => unequal(compared),
+        Comparison::In | Comparison::NotIn => no_such_key(compared),
+        _ => ordered(compared),
+    }
+}
+
+/// A key that an object never has.
+fn no_such_key(compared: &Compared) -> Option<Settled> {
+    let key = compared.other.literal.as_ref()?.as_str()?;
+    let object = types::solid_kinds(&compared.value.schema).is_some_and(|kinds| kinds == ["object"]);
+    let Member::Never { members, .. } = types::member(&compared.value.schema, key) else { return None };
+    if !object {
+        return None;
+    }
+    let settled = Settled::new(
+        compared.comparison == Comparison::NotIn,
+        format!("`{}` has no key `{key}`", compared.value.words),
+    );
+    let all = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+    Some(match suggest::nearest(key, members.iter().map(|m| &**m)) {
+        Some(near) => {
+            let help = format!("did you mean `{near}`? its keys are {all}");
+            settled.help(help).change(Change::Word(near.to_owned()))
+        }
+        None if all.is_empty() => settled.help("it has no keys"),
+        None => settled.help(format!("its keys are {all}")),
+    })
+}
+
+fn unequal(compared: &Compared) -> Option<Settled> {
+    let Compared { value, other, .. } = compared;
+    let never = |why| Settled::new(compared.comparison == Comparison::NotEqual, why);
+    if other.literal == Some(Value::Null) {
+        // Elsewhere what is not there is null.
+        if !compared.strict || compared.comparison != Comparison::Equal {
+            return None;
+        }
+        let kinds = types::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
+        let d = never(format!("`{}` is {}, never null", value.words, types::spoken_kinds(&kinds)));
+        return Some(if kinds == ["string"] { d.help("to test for empty text, compare with `\"\"`") } else { d });
+    }
+    let [kinds, others] = [value, other].map(|s| types::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
+    let (kinds, others) = (kinds?, others?);
+    // Under strict rules true is 1 and false is 0.
+    let alike =
+        |a: &str, b: &str| a == b || (compared.strict && [a, b].iter().all(|k| ["number", "boolean"].contains(k)));
+    if !kinds.iter().any(|a| others.iter().any(|b| alike(a, b))) {
+        let why = format!(
+            "`{}` is {}, and {} is {}",
+            value.words,
+            types::spoken_kinds(&kinds),
+            written(other),
+            types::spoken_kinds(&others)
+        );
+        let bare = |text: &str| never(why.clone()).help(format!("write `{text}` without quotes")).change(Change::Bare);
+        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
+            (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => bare(text),
+            (Some((_, Some(text))), ["boolean"]) if boolean(text).is_some() => {
+                let text = boolean(text)?;
+                never(why).help(format!("write `{text}`")).change(Change::Exactly(text))
+            }
+            (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => bare(text),
+            (Some((literal, None)), ["string"]) => {
+                let help = format!("write `'{}'` in quotes to compare text", literal.to_text());
+                never(why).help(help).change(Change::Quoted)
+            }
+            _ => never(why),
+        });
+    }
+    if let (["number"], Some(number)) = (kinds.as_slice(), other.literal.as_ref().and_then(Value::as_f64)) {
+        let (low, high) = (bound(&value.schema, "minimum"), bound(&value.schema, "maximum"));
+        if low.is_some_and(|low| number < low) || high.is_some_and(|high| number > high) {
+            return Some(never(format!("`{}` is {}", value.words, range(low, high)?)));
+        }
+        if number.fract() != 0.0 && types::is_integer(&value.schema) {
+            return Some(never(format!("`{}` is a whole number", value.words)));
+        }
+    }
+    if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), other.literal.as_ref().and_then(Value::as_str))
+        && text.chars().count() > 1
+    {
+        let help = "compare the whole text, or test for a part with `\"...\" in`";
+        return Some(never(format!("`{}` is one character of a text", value.words)).help(help));
+    }
+    let (choices, others) = (types::choices(&value.schema)?, types::choices(&other.schema)?);
+    if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
+        return None;
+    }
+    let words: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(Value::to_text).collect();
+    let all = words.iter().take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    let is = if words.len() == 1 { "is" } else { "is one of" };
+    let d = never(format!("`{}` {is} {all}", value.words));
+    let near =
+        other.literal.as_ref().and_then(Value::as_str).and_then(|l| suggest::nearest(l, words.iter().map(|w| &**w)));
+    Some(match near {
+        Some(near) => d.help(format!("did you mean `{near}`?")).change(Change::Word(near.to_owned())),
+        None => d,
+    })
+}
+
+/// `true` and `false` as other languages write them.
+fn boolean(word: &str) -> Option<&'static str> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some("true"),
+        "false" | "no" | "off" => Some("false"),
+        _ => None,
+    }
+}
+
+/// An order that one side rules out, or that a schema's limits settle.
+fn ordered(compared: &Compared) -> Option<Settled> {
+    let Compared { value, other, .. } = compared;
+    let kinds = types::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
+    let orderless: &[&str] = if compared.strict { &["object"] } else { &["boolean", "object", "array"] };
+    if kinds.iter().all(|k| orderless.contains(k)) {
+        let why = format!("`{}` is {}, which cannot be ordered", value.words, types::spoken_kinds(&kinds));
+        return Some(Settled::new(false, why));
+    }
+    let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
+    let low = bound(&value.schema, "minimum");
+    let high = bound(&value.schema, "maximum");
+    let never = match compared.comparison {
+        Comparison::Greater => high.is_some_and(|h| h <= limit),
+        Comparison::GreaterEqual => high.is_some_and(|h| h < limit),
+        Comparison::Less => low.is_some_and(|l| l >= limit),
+        Comparison::LessEqual => low.is_some_and(|l| l > limit),
+        _ => false,
+    };
+    let always = match compared.comparison {
+        Comparison::Greater => low.is_some_and(|l| l > limit),
+        Comparison::GreaterEqual => low.is_some_and(|l| l >= limit),
+        Comparison::Less => high.is_some_and(|h| h < limit),
+        Comparison::LessEqual => high.is_some_and(|h| h <= limit),
+        _ => false,
+    };
+    let always = always && !value.optional && !types::nullable(&value.schema);
+    if !never && !always {
+        return None;
+    }
+    Some(Settled::new(always, format!("`{}` is {}", value.words, range(low, high)?)))
+}
+
+fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {
+    Some(match (low, high) {
+        (Some(low), Some(high)) => format!("from {low} to {high}"),
+        (Some(low), None) => format!("at least {low}"),
+        (None, Some(high)) => format!("at most {high}"),
+        (None, None) => return None,
+    })
+}
+
+fn bound(of: &Value, key: &str) -> Option<f64> {
+    of.get(key).and_then(Value::as_f64)
+}
+
+fn written(side: &Side) -> String {
+    match &side.literal {
+        Some(_) if side.words.is_empty() => "`\"\"`".to_owned(),
+        Some(_) => format!("`{}`", side.words),
+        None if side.words.is_empty() => "the other side".to_owned(),
+        None => format!("`{}`", side.words),
+    }
+}
