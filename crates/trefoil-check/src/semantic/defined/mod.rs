@@ -15,8 +15,8 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::walk::children;
 use trefoil_ir::{
-    Callee, Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Position, Program, SlotId, Source,
-    Step, StepId, StepKind, ToolKind, ValidatorKind,
+    Attempts, Call, Callee, Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Parallel, Position,
+    Program, SlotId, Source, Step, StepId, StepKind, ToolKind, ValidatorKind,
 };
 
 use lacks::Lack;
@@ -241,58 +241,11 @@ impl<'w, 'p> Walk<'w, 'p> {
         after
     }
 
+    /// What a step reads, and what is set when what it does has ended. Effects and values set nothing but their result.
     fn kind(&mut self, id: StepId, step: &'p Step, before: State) -> State {
         match &step.kind {
-            StepKind::Model(call) => {
-                if let Some(system) = &call.system {
-                    self.expr(system, &before, Place::new(Some(id), step.origin, Position::System));
-                }
-                self.expr(&call.user, &before, Place::new(Some(id), step.origin, Position::User));
-                before
-            }
-            StepKind::Tool(call) => {
-                let place = Place::new(Some(id), step.origin, Position::Data);
-                match call.kind {
-                    ToolKind::Http => self.request(&call.arguments, &before, place),
-                    _ => self.expr(&call.arguments, &before, place),
-                }
-                before
-            }
-            StepKind::Command(call) => {
-                for word in &call.arguments {
-                    self.expr(word, &before, Place::new(Some(id), step.origin, Position::Command));
-                }
-                for value in call.env.iter().map(|(_, e)| e).chain(&call.workdir) {
-                    self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
-                }
-                before
-            }
-            StepKind::Human(call) => {
-                self.expr(&call.prompt, &before, Place::new(Some(id), step.origin, Position::Person));
-                before
-            }
-            StepKind::Wait { .. } | StepKind::Refused(_) => before,
-            StepKind::Compute(value) => {
-                self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
-                before
-            }
             StepKind::Sequence(steps) => steps.iter().fold(before, |state, s| self.step(*s, state)),
-            StepKind::Parallel(parallel) => {
-                let mut after = before.clone();
-                for branch in &parallel.branches {
-                    let mut one = self.step(*branch, before.clone());
-                    let name = self.program.step(*branch).and_then(|s| s.label.clone());
-                    let why = name.map_or(Why::Failed, Why::PartFailed);
-                    if parallel.on_failure == OnItemFailure::Continue {
-                        for i in one.must.beyond(&before.must) {
-                            self.because(i, why.clone());
-                        }
-                        one.must = before.must.clone();
-                    }
-                    after.both(&one);
-                }
-                after
-            }
+            StepKind::Parallel(parallel) => self.parallel(parallel, &before),
             StepKind::Branch { arms, otherwise } => {
                 let mut all = Vec::new();
                 for arm in arms {
@@ -309,39 +262,100 @@ impl<'w, 'p> Walk<'w, 'p> {
                 self.cond(&it.until, &body, Some(id));
                 body
             }
-            StepKind::Attempts(it) => {
-                let mut first = before;
-                first.set(it.iteration.index());
-                first.set(it.previous_error.index());
-                let body = self.again(first, Why::FirstPass, |walk, state| walk.step(it.body, state));
-                for validator in &it.validators {
-                    if let ValidatorKind::Judges { judges, .. } = &validator.kind {
-                        for judge in judges {
-                            self.expr(&judge.input, &body, Place::new(Some(id), step.origin, Position::Data));
-                        }
-                    }
-                }
-                body
-            }
-            StepKind::ForEach(each) => {
-                self.fan_out(each, &before, Place::new(Some(id), step.origin, Position::Data));
-                before
-            }
+            StepKind::Attempts(it) => self.attempts(it, before, Place::new(Some(id), step.origin, Position::Data)),
             StepKind::Graph(graph) => self.graph(id, graph, &before),
             StepKind::StateMachine(machine) => self.states(machine, before),
             StepKind::Call(call) => {
-                if let Callee::Named { name, .. } = &call.callee {
-                    self.text(name, &before, Place::new(Some(id), step.origin, Position::Data), false);
-                }
-                if let Some(input) = &call.input {
-                    self.expr(input, &before, Place::new(Some(id), step.origin, Position::Data));
-                }
+                self.call(call, &before, Place::new(Some(id), step.origin, Position::Data));
                 let mut after = before;
                 if let Some(exports) = call.exports {
                     after.set(exports.index());
                 }
                 after
             }
+            StepKind::Model(_)
+            | StepKind::Tool(_)
+            | StepKind::Command(_)
+            | StepKind::Human(_)
+            | StepKind::Wait { .. }
+            | StepKind::Compute(_)
+            | StepKind::ForEach(_)
+            | StepKind::Refused(_) => {
+                self.effect(id, step, &before);
+                before
+            }
+        }
+    }
+
+    /// What a step reads that only has a result.
+    fn effect(&mut self, id: StepId, step: &'p Step, before: &State) {
+        let place = |position| Place::new(Some(id), step.origin, position);
+        match &step.kind {
+            StepKind::Model(call) => {
+                if let Some(system) = &call.system {
+                    self.expr(system, before, place(Position::System));
+                }
+                self.expr(&call.user, before, place(Position::User));
+            }
+            StepKind::Tool(call) => match call.kind {
+                ToolKind::Http => self.request(&call.arguments, before, place(Position::Data)),
+                _ => self.expr(&call.arguments, before, place(Position::Data)),
+            },
+            StepKind::Command(call) => {
+                for word in &call.arguments {
+                    self.expr(word, before, place(Position::Command));
+                }
+                for value in call.env.iter().map(|(_, e)| e).chain(&call.workdir) {
+                    self.expr(value, before, place(Position::Data));
+                }
+            }
+            StepKind::Human(call) => self.expr(&call.prompt, before, place(Position::Person)),
+            StepKind::Compute(value) => self.expr(value, before, place(Position::Data)),
+            StepKind::ForEach(each) => self.fan_out(each, before, place(Position::Data)),
+            _ => {}
+        }
+    }
+
+    /// Branches, of which each starts with what was there before all of them.
+    fn parallel(&mut self, parallel: &'p Parallel, before: &State) -> State {
+        let mut after = before.clone();
+        for branch in &parallel.branches {
+            let mut one = self.step(*branch, before.clone());
+            let name = self.program.step(*branch).and_then(|s| s.label.clone());
+            let why = name.map_or(Why::Failed, Why::PartFailed);
+            if parallel.on_failure == OnItemFailure::Continue {
+                for i in one.must.beyond(&before.must) {
+                    self.because(i, why.clone());
+                }
+                one.must = before.must.clone();
+            }
+            after.both(&one);
+        }
+        after
+    }
+
+    /// A body that is tried until its validators accept what it leaves.
+    fn attempts(&mut self, it: &'p Attempts, mut first: State, place: Place) -> State {
+        first.set(it.iteration.index());
+        first.set(it.previous_error.index());
+        let body = self.again(first, Why::FirstPass, |walk, state| walk.step(it.body, state));
+        for validator in &it.validators {
+            if let ValidatorKind::Judges { judges, .. } = &validator.kind {
+                for judge in judges {
+                    self.expr(&judge.input, &body, place);
+                }
+            }
+        }
+        body
+    }
+
+    /// What a call is given.
+    fn call(&mut self, call: &'p Call, before: &State, place: Place) {
+        if let Callee::Named { name, .. } = &call.callee {
+            self.text(name, before, place, false);
+        }
+        if let Some(input) = &call.input {
+            self.expr(input, before, place);
         }
     }
 
