@@ -1,10 +1,13 @@
 //! The store of the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use trefoil::store::{Durability, Filter, Options, SqliteStore, Store as _, StoreError, default_path};
+use trefoil::internals::settings::Keep;
+use trefoil::store::{Durability, Filter, Options, Retention, SqliteStore, Store as _, StoreError, default_path};
 
+use crate::commands::count;
 use crate::run::next::pasted;
 use crate::{exit, output};
 
@@ -119,6 +122,30 @@ impl StoreArgs {
         let path = self.path.as_ref().map(|path| format!(" --store {}", pasted(&path.to_string_lossy())));
         path.unwrap_or_default()
     }
+}
+
+/// What may go at this moment.
+pub fn retention(keep: Keep) -> Retention {
+    let before = |keep: Duration| now().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+    Retention {
+        ended_before: keep.ended.map(before),
+        failed_before: keep.failed.map(before),
+        max_bytes: keep.max_bytes,
+    }
+}
+
+/// Deletes runs that ended long ago. Whoever is about to run something is told, and not kept from it.
+pub fn tidy(store: &SqliteStore, keep: Keep, quiet: bool) -> Result<(), u8> {
+    match block_on(store.prune_some(&retention(keep)))? {
+        Ok(0) => {}
+        Ok(gone) if !quiet => {
+            let runs = count(gone, "run");
+            output::note(&format!("deleted {runs} that ended long ago (see `[store]` in the settings)"));
+        }
+        Ok(_) => {}
+        Err(error) => output::warning(&format!("runs that ended long ago were not deleted: {error}")),
+    }
+    Ok(())
 }
 
 /// Waits for what a store does.

@@ -18,6 +18,7 @@ mod store;
 mod trace;
 mod trust;
 
+pub use store::count;
 use trefoil::internals::{LoadOptions, Loaded, Target};
 use trefoil_syntax::Severity;
 

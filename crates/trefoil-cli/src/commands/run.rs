@@ -117,7 +117,9 @@ fn start(args: &Run) -> Result<u8, u8> {
         engine = engine.max_cost_micro(micro);
     }
     if !args.ephemeral {
-        engine = engine.store(args.store.create(&args.durability)?);
+        let store = args.store.create(&args.durability)?;
+        store::tidy(&store, settings.keep, args.show.quiet)?;
+        engine = engine.store(store);
     }
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;

@@ -1,12 +1,14 @@
 //! `trefoil store`: where runs are kept, how large that is, and looking after it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use trefoil::store::{Health, Retention, Store as _, StoreError};
+use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
+use trefoil::store::{Health, Store as _, StoreError};
 
-use crate::store::{StoreArgs, block_on, now, refuse, wait};
+use super::run::followed;
+use crate::store::{StoreArgs, block_on, refuse, retention, wait};
 use crate::{exit, output};
 
 /// Show where runs are kept, check, copy or shrink it
@@ -34,32 +36,27 @@ enum What {
 
 #[derive(Args)]
 struct Prune {
-    /// How long to keep runs that were completed or cancelled
-    #[arg(long, value_name = "TIME", default_value = "30days", value_parser = time)]
-    keep: Duration,
-    /// How long to keep runs that failed
-    #[arg(long, value_name = "TIME", default_value = "90days", value_parser = time)]
-    keep_failed: Duration,
-    /// Delete the oldest ended runs until no more than this is in use: `500M`, `2G`
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// How long to keep runs that were completed or cancelled: `12h`, `30days`, `forever` (default: `[store] keep` in the
+    /// settings, else 30 days)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    keep: Option<KeepTime>,
+    /// How long to keep runs that failed (default: `[store] keep_failed`, else 90 days)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    keep_failed: Option<KeepTime>,
+    /// Delete the oldest ended runs until no more than this is in use: `500M`, `2G` (default: `[store] max_size`)
+    #[arg(long, value_name = "SIZE", value_parser = keep_size)]
     max_size: Option<u64>,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    no_config: bool,
 }
 
-fn time(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|_| "write `12h` or `30days`".to_owned())
-}
+/// None: for ever.
+#[derive(Clone, Copy)]
+struct KeepTime(Option<Duration>);
 
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text.get(digits.len()..).unwrap_or_default().to_ascii_uppercase().as_str() {
-        "" | "B" => 1,
-        "K" | "KB" => 1 << 10,
-        "M" | "MB" => 1 << 20,
-        "G" | "GB" => 1 << 30,
-        _ => 0,
-    };
-    let bytes = digits.parse().ok().filter(|_| unit > 0).and_then(|number: u64| number.checked_mul(unit));
-    bytes.ok_or_else(|| "write `500M` or `2G`".to_owned())
+fn time(text: &str) -> Result<KeepTime, String> {
+    keep_time(text).map(KeepTime)
 }
 
 /// Exit code 0: done; 1: something is wrong with the store; 2: it cannot be opened or written.
@@ -111,29 +108,29 @@ fn check(args: &Store) -> Result<u8, u8> {
     Ok(code.max(exit::FAILED))
 }
 
-fn backup(args: &Store, to: &std::path::Path) -> Result<u8, u8> {
+fn backup(args: &Store, to: &Path) -> Result<u8, u8> {
     wait(args.store.look_into()?.backup(to))?;
     output::note(&format!("copied to {}", to.display()));
     Ok(exit::OK)
 }
 
 fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
-    let before = |keep: Duration| Some(now().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX)));
-    let retention = Retention {
-        ended_before: before(prune.keep),
-        failed_before: before(prune.keep_failed),
-        max_bytes: prune.max_size,
+    let settings = followed(settings::find(Path::new("."), prune.no_config))?.keep;
+    let keep = Keep {
+        ended: prune.keep.map_or(settings.ended, |time| time.0),
+        failed: prune.keep_failed.map_or(settings.failed, |time| time.0),
+        max_bytes: prune.max_size.or(settings.max_bytes),
     };
     if args.store.look()?.is_none() {
         return Ok(exit::OK);
     }
     let store = args.store.change()?;
-    let pruned = wait(store.prune(&retention))?;
+    let pruned = wait(store.prune(&retention(keep)))?;
     output::note(&format!("deleted {}, freed {}", count(pruned.runs, "run"), shown(pruned.bytes)));
     Ok(exit::OK)
 }
 
-fn count(number: u64, what: &str) -> String {
+pub fn count(number: u64, what: &str) -> String {
     match (number, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),
         (_, Some(stem)) => format!("{number} {stem}ies"),

@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use trefoil::internals::Loaded;
@@ -20,6 +21,9 @@ use crate::commands::run::{cannot_start, did_not_start};
 use crate::model::ModelArgs;
 use crate::store::StoreArgs;
 use crate::{exit, harmless, output};
+
+/// How long a run that has ended waits for what it still does on other threads.
+const CLOSING: Duration = Duration::from_millis(200);
 
 /// What to show of a run.
 #[derive(Args)]
@@ -217,7 +221,8 @@ impl<'s> Session<'s> {
             SignalStop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
         let outcome = runtime.block_on(started.outcome());
         let released = runtime.block_on(engine.release());
-        runtime.shutdown_background();
+        // Whoever reads the store just now is waited for: the last one to close it moves its log into it.
+        runtime.shutdown_timeout(CLOSING);
         // First of all: what is shown may have to wait for a reader.
         let saved = stop.save();
         self.shown.end(&outcome);

@@ -44,7 +44,9 @@ fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
         trefoil(&folder, &["run", "hello.yaml", "--model", "embedded", "--quiet"]).exits(0);
     }
     let path = folder.path().join("runs.db");
-    let whole = std::fs::read(&path).unwrap();
+    trefoil(&folder, &["store", "backup", "copy.db"]).exits(0);
+    let whole = std::fs::read(folder.path().join("copy.db")).unwrap();
+    ["runs.db-wal", "runs.db-shm"].iter().for_each(|name| drop(std::fs::remove_file(folder.path().join(name))));
     let mut bytes = whole.clone();
     // Pages of journals. What was written there before may be in them, too.
     let mark = b"\"finished\":{";
@@ -178,4 +180,67 @@ fn help_offers_what_a_command_has() {
         assert!(help.contains("--store <PATH>"), "{args:?}: {help}");
         assert_eq!(help.contains("--durability"), durability, "{args:?}: {help}");
     }
+}
+
+#[test]
+fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_stay() {
+    let folder = Folder::new();
+    folder.write("hello.yaml", HELLO).write("gate.yaml", GATE);
+    let ran = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        finish(command)
+    };
+    let hello = ["run", "hello.yaml", "--model", "embedded"];
+    ran(&hello).exits(0);
+    ran(&["run", "gate.yaml", "--model", "embedded", "-q"]).exits(75);
+    assert!(!ran(&hello).exits(0).err.contains("deleted"), "nothing ended 30 days ago");
+    folder.write("config/config.toml", "[store]\nkeep = \"0s\"\nmax_size = \"2GB\"\n");
+    ran(&hello).exits(0).says(&["deleted 2 runs that ended long ago"]);
+    let listed = ran(&["runs", "list", "--output", "json"]).json();
+    let statuses: Vec<_> =
+        listed["runs"].as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["completed", "waiting"]);
+    // `prune` goes by the same settings, and what it is told counts more.
+    ran(&["store", "prune", "--keep", "forever"]).exits(0).says(&["deleted 0 runs"]);
+    ran(&["store", "prune"]).exits(0).says(&["deleted 1 run, freed "]);
+    for (wrong, says) in [
+        ("keep = 3", "invalid `keep`: write `12h`, `30days` or `forever`"),
+        ("max_size = \"much\"", "invalid `max_size`: write `500M` or `2G`"),
+        ("kep = \"1d\"", "`[store]` has no key `kep`; its keys are `keep`, `keep_failed`, `max_size`"),
+    ] {
+        folder.write("config/config.toml", format!("[store]\n{wrong}\n"));
+        ran(&hello).silent(2).says(&[says]);
+    }
+    // Whose runs are deleted is not for a project to say.
+    folder.write("config/config.toml", "").write("trefoil.toml", "[store]\nkeep = \"0s\"\n");
+    ran(&hello).silent(2).says(&["`[store]` would choose which of your runs are deleted, but you have not trusted"]);
+}
+
+const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate }\nspec:\n  initial_state: ASK\n  \
+                    states:\n    ASK: { kind: Human, prompt: Ship it?, transitions: [] }\n";
+
+#[test]
+fn a_run_that_is_deleted_gives_back_its_space() {
+    let folder = Folder::new();
+    folder.write("hello.yaml", HELLO);
+    // Of a sort that cannot be packed.
+    let mut state = 1_u64;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'!' + (state >> 33) as u8 % 90)
+    };
+    let text: String = (0..2_000_000).map(|_| letter()).collect();
+    folder.write("input.json", serde_json::to_vec(&text).unwrap());
+    let size = || std::fs::metadata(folder.path().join("runs.db")).unwrap().len();
+    trefoil(&folder, &["run", "hello.yaml", "--model", "embedded", "--quiet"]).exits(0);
+    let before = size();
+    let run = ["run", "hello.yaml", "--model", "embedded", "--quiet", "--no-check", "--input-json", "@input.json"];
+    trefoil(&folder, &run).exits(0);
+    assert!(size() > before + 1_000_000, "{before} {}", size());
+    let listed = trefoil(&folder, &["runs", "list", "--output", "json"]).json();
+    trefoil(&folder, &["runs", "delete", listed["runs"][0]["run"].as_str().unwrap()]).exits(0);
+    assert!(size() < before + 100_000, "{before} {}", size());
+    trefoil(&folder, &["store", "check"]).exits(0).says(&["no problems in 1 run"]);
 }

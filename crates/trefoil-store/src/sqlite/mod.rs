@@ -88,6 +88,21 @@ impl SqliteStore {
         Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Alive::new(&place), place })
     }
 
+    /// Removes some of the runs that need not be kept, if there are any. Costs next to nothing where there are none: for whoever
+    /// is about to do something else.
+    pub async fn prune_some(&self, retention: &Retention) -> Result<u64> {
+        let due = retention.clone();
+        if !self.readers.read(move |c| remove::is_due(c, &due)).await? {
+            return Ok(0);
+        }
+        let retention = retention.clone();
+        let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
+        if gone > 0 {
+            self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await?;
+        }
+        Ok(gone)
+    }
+
     fn writer(&self) -> Result<&Writer> {
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.place.path.clone() })
     }

@@ -24,6 +24,18 @@ pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
     }
 }
 
+/// Whether any run need not be kept.
+pub fn is_due(c: &Connection, retention: &Retention) -> Done<bool> {
+    let Retention { ended_before, failed_before, max_bytes } = retention;
+    let ended = c
+        .prepare_cached(
+            "SELECT 1 FROM run WHERE ended IS NOT NULL AND ended < max(ifnull(?1, 0), ifnull(?2, 0)) \
+             AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END LIMIT 1",
+        )?
+        .exists(params![ended_before.map(int), failed_before.map(int)])?;
+    Ok(ended || max_bytes.is_some_and(|max| used(c).is_ok_and(|(_, bytes)| bytes > max)))
+}
+
 /// Removes some of the runs that need not be kept. Returns how many.
 pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<u64> {
     let Retention { ended_before, failed_before, max_bytes } = retention;

@@ -1,10 +1,11 @@
 //! What only the operator may say: models behind aliases, addresses of providers, folders that paths may lead into,
-//! whether steps may run commands.
+//! whether steps may run commands, how long runs are kept.
 //!
 //! It counts from the command line, the environment, the user's own `config.toml`, and a project's `trefoil.toml` once the
 //! user has trusted it (`trefoil trust DIR`). Without trust a project file sets levels, exclusions and lower limits only
 //! (`load/project.rs` reads those); what else it says is named and ignored, never followed.
 
+mod keep;
 mod read;
 mod trust;
 
@@ -17,6 +18,7 @@ use trefoil_syntax::{Diagnostic, Files, SourceFile};
 use crate::door::{self, Door};
 use crate::load::project;
 
+pub use keep::{Keep, keep_size, keep_time};
 pub use read::{TABLES, TrustedTable, asked};
 pub use trust::{Standing, Trust, TrustError, config_folder};
 
@@ -40,6 +42,8 @@ pub struct Settings {
     pub allowed: Vec<PathBuf>,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
+    /// `[store]`: what is kept of runs that have ended.
+    pub keep: Keep,
 }
 
 /// What was found for a target.

@@ -8,7 +8,7 @@ use trefoil_models::{ModelOverride, Registry};
 use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 
-use super::{FoundSettings, Standing};
+use super::{FoundSettings, Standing, keep_size, keep_time};
 use crate::door;
 use crate::load::project::RULE;
 
@@ -19,6 +19,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("prices", "say what model calls cost"),
     ("paths", "let manifests read files outside the project"),
     ("run", "let steps run commands"),
+    ("store", "choose which of your runs are deleted"),
 ];
 
 /// A table of a file that needs trust.
@@ -92,7 +93,7 @@ impl SettingsReading<'_> {
             return self.wrong(value.span(), &format!("`{name}` must be a table: `[{name}]`"));
         };
         for (key, value) in table {
-            let key_name: &str = key.get_ref();
+            let (key_name, at): (&str, _) = (key.get_ref(), key.span());
             match (name, key_name) {
                 ("models", alias) => self.model(alias, value),
                 ("providers", provider) => self.provider(provider, key.span(), value),
@@ -102,6 +103,7 @@ impl SettingsReading<'_> {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
                 },
+                ("store", key) => self.keep(key, at, value),
                 (table, key_name) => self.wrong(key.span(), &format!("`[{table}]` has no key `{key_name}`")),
             }
         }
@@ -178,6 +180,23 @@ impl SettingsReading<'_> {
         };
         let price = Price { rates: Rates { input, output, ..rates }, ..Price::default() };
         self.found.settings.prices.push((model.to_owned(), price));
+    }
+
+    fn keep(&mut self, key: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let text = value.get_ref().as_str().unwrap_or_default();
+        let keep = &mut self.found.settings.keep;
+        let read = match key {
+            "keep" => keep_time(text).map(|time| keep.ended = time),
+            "keep_failed" => keep_time(text).map(|time| keep.failed = time),
+            "max_size" => keep_size(text).map(|bytes| keep.max_bytes = Some(bytes)),
+            _ => {
+                let keys = "`keep`, `keep_failed`, `max_size`";
+                return self.wrong(at, &format!("`[store]` has no key `{key}`; its keys are {keys}"));
+            }
+        };
+        if let Err(instead) = read {
+            self.wrong(value.span(), &format!("invalid `{key}`: {instead}"));
+        }
     }
 
     fn paths(&mut self, value: &Spanned<DeValue<'_>>) {
