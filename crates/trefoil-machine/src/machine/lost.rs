@@ -2,7 +2,7 @@
 //! next one is a call like any other: so limits hold however often a process ends.
 
 use super::frame::{FrameId, Task};
-use super::turn::Turn;
+use super::turn::{Purpose, Turn};
 use crate::journal::Lost;
 use crate::key::Key;
 
@@ -28,17 +28,35 @@ impl Turn<'_> {
         self.try_anew(frames);
     }
 
-    /// Asks again for activities that are under way.
-    pub fn ask_again(&mut self, keys: &[Key], at_ms: u64) {
+    /// Asks again for activities that are under way; of time limits, the milliseconds: they begin now.
+    pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);
-        let mut frames = Vec::with_capacity(keys.len());
-        for key in keys {
+        let (mut frames, mut limits) = (Vec::new(), Vec::new());
+        for (key, ms) in again {
             let Some(pending) = self.core.pending.swap_remove(key) else { continue };
+            let (f, purpose) = (pending.frame, pending.purpose);
             self.core.carried = self.core.carried.saturating_sub(pending.bytes);
-            if let Some(frame) = self.core.frames.get_mut(pending.frame) {
-                frame.effect = false;
-                frames.push(pending.frame);
+            match ms {
+                Some(ms) => limits.push((f, purpose, key, *ms)),
+                None => {
+                    if let Some(frame) = self.core.frames.get_mut(f) {
+                        frame.effect = false;
+                        frames.push(f);
+                    }
+                }
             }
+        }
+        // An effect that is asked for again brings its limits with it.
+        limits.retain(|(f, ..)| !frames.contains(f));
+        for (f, purpose, key, ms) in limits {
+            let ends = self.core.now_ms.saturating_add(ms);
+            if purpose == Purpose::Timeout
+                && let Some(frame) = self.core.frames.get_mut(f)
+            {
+                frame.aside.get_or_insert_default().ends_ms = Some(ends);
+            }
+            let request = self.timer(ms);
+            self.activity(f, key.clone(), purpose, request);
         }
         self.try_anew(frames);
     }

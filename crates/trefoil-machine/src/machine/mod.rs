@@ -177,9 +177,10 @@ impl Machine {
         self.turn(|turn| turn.lost(lost, at_ms))
     }
 
-    /// Asks again for activities that are under way, as if they had not been asked for: whoever was to do them does not.
-    pub fn ask_again(&mut self, keys: &[Key], at_ms: u64) -> Output {
-        self.turn(|turn| turn.ask_again(keys, at_ms))
+    /// Asks again for activities that are under way, as if they had not been asked for: whoever was to do them does not. With the
+    /// milliseconds of those that are time limits: they begin now.
+    pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) -> Output {
+        self.turn(|turn| turn.ask_again(again, at_ms))
     }
 
     /// The result of an activity was there before, so it is no further call.

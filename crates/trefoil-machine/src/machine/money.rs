@@ -35,9 +35,22 @@ impl Turn<'_> {
     /// Whether a call may start. False: it might pass a limit that fails the run, so the run ended before anything was paid
     /// for it. Gentler limits are looked at when the call has ended.
     pub fn may_pay(&mut self, f: FrameId, request: &Request) -> bool {
+        let ceilings = self.cost_ceilings(f);
+        if let (Some(ceiling), Request::Model(request)) = (ceilings.first(), request)
+            && self.core.flags.price(request.provider.as_deref(), &request.model).is_none()
+        {
+            // Whoever starts a run looks at its models before. This is for those that nobody could know then.
+            let provider = request.provider.as_deref().map(|provider| format!("{provider}:")).unwrap_or_default();
+            let said = format!("a limit on money cannot hold: the price of `{provider}{}` is not known", request.model);
+            let key = self.core.frames.get(f).map(|f| f.key.clone());
+            let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
+            let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
+            self.finish(Err(error.help("set its price in `config.toml`: `[prices]`")));
+            return false;
+        }
         let next = self.reserve(request);
         let passes = |c: &Ceiling| c.spent.saturating_add(c.under_way).saturating_add(next) > c.limit;
-        let Some(ceiling) = self.cost_ceilings(f).into_iter().find(passes) else { return true };
+        let Some(ceiling) = ceilings.into_iter().find(passes) else { return true };
         let mut said = format!("cost limit reached: {} of {} spent", Dollars(ceiling.spent), Dollars(ceiling.limit));
         if ceiling.under_way > 0 {
             said.push_str(&format!(", calls in progress may cost {}", Dollars(ceiling.under_way)));

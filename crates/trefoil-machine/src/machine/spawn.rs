@@ -105,7 +105,7 @@ impl Turn<'_> {
         Some(key)
     }
 
-    fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
+    pub(super) fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
         let Some(step) = self.nearest_step(f) else { return };
         let model = matches!(request, Request::Model(_));
         let again = model && self.is_same_call(f);

@@ -148,3 +148,11 @@ fn a_cap_on_money_refuses_the_answer_that_passes_it() {
         ("GUARDRAIL_VIOLATION", "cost cap exceeded: $0.000011 spent, limit is $0.00001")
     );
 }
+
+#[test]
+fn under_a_limit_no_call_is_made_whose_price_nobody_knows() {
+    let prepared = Prepared::new(chain(&["a"]));
+    let flags = Flags { prices: Vec::new(), ..limited(1_000_000) };
+    let run = Run::start(&prepared, None, flags);
+    expect!["a limit on money cannot hold: the price of `test` is not known"].assert_eq(&error(&run));
+}

@@ -7,3 +7,10 @@ mod reading;
 mod runs;
 mod suite;
 mod world;
+
+#[path = "../../../trefoil-machine/tests/machine/machine.rs"]
+#[allow(dead_code, reason = "the machine's tests use the rest")]
+mod machine;
+mod programs;
+#[path = "../../../trefoil-machine/tests/machine/random.rs"]
+mod random;

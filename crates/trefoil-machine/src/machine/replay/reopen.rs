@@ -77,7 +77,7 @@ impl Scan {
         };
         let step = own_step(key.as_str());
         let beneath = |rest: &str| rest.starts_with(['/', '@', '[', '#']);
-        if step == self.at {
+        if step == self.at && !key.as_str().contains("~budget") {
             self.own.insert(key.clone(), entry.seq);
         } else if self.at.is_empty() || step.strip_prefix(self.at.as_str()).is_some_and(beneath) {
             match error {
@@ -265,14 +265,9 @@ impl Rebuild {
         for activity in replay.under_way().filter(|a| matches!(a.request, Request::Human(_))) {
             watcher.past(entry.at_ms, super::Past::Began(activity));
         }
-        let keys: Vec<Key> = replay
-            .asked
-            .values()
-            .map(|(_, a)| a)
-            .filter(|a| replay.is_done_again(a, again))
-            .map(|a| a.key.clone())
-            .collect();
-        for key in &keys {
+        let under_way = replay.asked.values().map(|(_, activity)| activity);
+        let keys: Vec<_> = under_way.filter_map(|activity| done_again(activity, again)).collect();
+        for (key, _) in &keys {
             replay.asked.swap_remove(key);
             replay.recorded.remove(key);
         }
@@ -284,11 +279,6 @@ impl Rebuild {
 }
 
 impl Replay {
-    /// Model calls that were stopped by the failure are made again, as what it rests on.
-    fn is_done_again(&self, activity: &Activity, again: &[Key]) -> bool {
-        again.contains(&activity.key) || matches!(activity.request, Request::Model(_))
-    }
-
     /// The number of the next entry.
     pub fn next_seq(&self) -> u64 {
         self.next_seq
@@ -318,5 +308,18 @@ impl Replay {
     pub fn outcome(&mut self) -> Option<&Result<Value, RunError>> {
         self.catch_up(&mut Unwatched);
         self.finished.as_ref().filter(|_| self.ended)
+    }
+}
+
+/// Whether an activity is asked for again when the run is reopened, and how long it takes if it is a time limit. Model calls that
+/// the failure had stopped are, and what the failure rests on.
+fn done_again(activity: &Activity, again: &[Key]) -> Option<(Key, Option<u64>)> {
+    let named = again.contains(&activity.key);
+    let key = activity.key.clone();
+    match activity.request {
+        Request::Model(_) => Some((key, None)),
+        Request::Tool(_) | Request::Command(_) | Request::Human(_) if named => Some((key, None)),
+        Request::Timer { ms, .. } if named => Some((key, Some(ms))),
+        _ => None,
     }
 }
