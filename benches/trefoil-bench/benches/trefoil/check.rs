@@ -221,15 +221,18 @@ fn ran(command: &mut Command) {
 }
 
 /// A folder for the files of these races, gone when they are over.
-struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let path = std::env::temp_dir().join(format!("trefoil-bench-{}", std::process::id()));
         fs::create_dir_all(&path).expect("a temporary folder can be made");
         Self(path)
     }
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
         fs::write(&path, text).expect("a file can be written");

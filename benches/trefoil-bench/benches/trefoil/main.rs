@@ -7,7 +7,10 @@
     reason = "a bench that cannot set up has nothing to say"
 )]
 
+mod chains;
 mod check;
+mod durable;
+mod lists;
 mod load;
 mod machine;
 mod manifests;
@@ -27,11 +30,17 @@ const PARTS: &[Part] = &[
     ("templates", templates::races),
     ("load", load::races),
     ("check", check::races),
+    ("chains", chains::races),
     ("machine", machine::races),
     ("store", store::races),
+    ("durable", durable::races),
+    ("lists", lists::races),
 ];
 
 fn main() {
+    if let Ok(kept) = std::env::var(durable::WAITING) {
+        return durable::wait(&kept);
+    }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let mut standings = Vec::new();
     for (name, races) in PARTS {

@@ -6,6 +6,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use crate::table;
+
 /// A contestant.
 pub struct Lane<'a> {
     /// Its name in the table.
@@ -24,7 +26,7 @@ pub struct Race<'a> {
     lanes: Vec<Lane<'a>>,
 }
 
-/// A finished lane: nanoseconds a unit.
+/// A finished lane: nanoseconds a unit, or what else the table shows.
 pub struct Finish {
     /// Its name.
     pub name: String,
@@ -44,6 +46,22 @@ pub struct Standing {
     pub budget: Option<&'static str>,
     /// In the order they were entered.
     pub lanes: Vec<Finish>,
+    /// How a figure is written.
+    pub show: fn(f64) -> String,
+}
+
+impl Standing {
+    /// Figures that were measured once.
+    pub fn figures(name: &str, unit: &'static str, goal: &'static str, lanes: &[(&str, f64)]) -> Self {
+        let lanes = lanes.iter().map(|(name, n)| Finish { name: (*name).to_owned(), min: *n, median: *n }).collect();
+        Self { name: name.to_owned(), unit, budget: Some(goal), lanes, show: table::time }
+    }
+    /// Writes its figures in another way.
+    #[must_use]
+    pub fn shown_as(mut self, show: fn(f64) -> String) -> Self {
+        self.show = show;
+        self
+    }
 }
 
 impl<'a> Race<'a> {
@@ -86,7 +104,7 @@ impl<'a> Race<'a> {
                 Finish { name: lane.name.clone(), min: times.first().copied().unwrap_or(f64::NAN), median }
             })
             .collect();
-        Standing { name: self.name, unit: self.unit, budget: self.budget, lanes }
+        Standing { name: self.name, unit: self.unit, budget: self.budget, lanes, show: table::time }
     }
 }
 

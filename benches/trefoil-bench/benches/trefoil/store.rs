@@ -1,11 +1,15 @@
 //! What keeping a step costs: an entry of 1 KB that is on the disk when the append returns, beside a bare write that is.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use trefoil::{Engine, Flow};
 use trefoil_machine::journal::{Entry, EntryKind, VERSION};
 use trefoil_machine::{About, Key};
 use trefoil_store::{Batch, Claim, Lease, NewRun, Options, SqliteStore, Store as _};
 
+use super::durable::{Answers, steps, threads};
 use super::long;
 use crate::race::{Race, Standing};
 
@@ -28,8 +32,74 @@ pub fn races(out: &mut Vec<Standing>) {
         })
         .lane("store, committed in place", || in_place.append())
         .lane("store, committed by its thread", || by_thread.append());
+    let mut whole = Run::new(&folder.path().join("runs"));
+    let race = race.lane("a run's step, its model answering at once", || whole.steps());
+    let race = match LangGraph::start(&folder.path().join("langgraph")) {
+        Some(mut peer) => race.lane("LangGraph's, with its SQLite checkpointer", move || peer.steps()),
+        None => race,
+    };
     out.push(long(race));
     eprintln!("an entry of {} bytes takes up {} bytes of the store", bytes.len(), in_place.bytes_an_entry());
+}
+
+/// Whole runs in a store.
+struct Run {
+    runtime: tokio::runtime::Runtime,
+    engine: Engine,
+    flow: Flow,
+}
+
+impl Run {
+    fn new(path: &Path) -> Self {
+        let engine = Engine::new()
+            .provider(Answers::with_a_thousand_bytes())
+            .store(SqliteStore::open(path, Options::default()).unwrap());
+        Self { runtime: threads(), engine, flow: steps(TURN) }
+    }
+    fn steps(&mut self) {
+        self.runtime.block_on(async { self.engine.start(&self.flow, "x").unwrap().outcome().await.result.unwrap() });
+    }
+}
+
+/// Another engine, if it is installed: `TREFOIL_BENCH_PYTHON` names a Python that has it.
+struct LangGraph {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl LangGraph {
+    fn start(path: &Path) -> Option<Self> {
+        let Some(python) = std::env::var_os("TREFOIL_BENCH_PYTHON") else {
+            eprintln!("skipped: LangGraph, because TREFOIL_BENCH_PYTHON names no Python that has it");
+            return None;
+        };
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/trefoil/peer.py");
+        let mut command = Command::new(python);
+        command.arg(script).arg(path).arg(TURN.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().expect("Python starts");
+        let input = process.stdin.take().expect("it is piped");
+        let output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let mut peer = Self { process, input, output };
+        peer.wait("ready");
+        Some(peer)
+    }
+    fn steps(&mut self) {
+        writeln!(self.input, "go").expect("it listens");
+        self.wait("done");
+    }
+    fn wait(&mut self, wanted: &str) {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it answers");
+        assert_eq!(line.trim(), wanted);
+    }
+}
+
+impl Drop for LangGraph {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// A run in a store of its own.

@@ -14,6 +14,11 @@ pub fn time(ns: f64) -> String {
     }
 }
 
+/// Bytes as a person reads them.
+pub fn bytes(n: f64) -> String {
+    format!("{n:.0} B")
+}
+
 /// All standings as one Markdown table. The ratio is to the first lane of the race: above 1 means slower than it.
 pub fn markdown(standings: &[Standing]) -> String {
     let mut out = String::from("| race | contestant | median | best | ratio | goal |\n|---|---|--:|--:|--:|---|\n");
@@ -26,8 +31,8 @@ pub fn markdown(standings: &[Standing]) -> String {
                 out,
                 "| {name} | {} | {} | {} | {:.2} | {goal} |",
                 lane.name,
-                time(lane.median),
-                time(lane.min),
+                (s.show)(lane.median),
+                (s.show)(lane.min),
                 lane.median / first
             );
         }

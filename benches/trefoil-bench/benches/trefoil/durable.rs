@@ -1,0 +1,258 @@
+//! Runs in a store, as an engine has them: steps of many runs at once, what they take up, resuming, waiting.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest};
+use trefoil::store::{Durability, Options, SqliteStore, Store as _};
+use trefoil::{Engine, Flow};
+
+use super::single;
+use crate::race::{Race, Standing};
+use crate::table;
+
+/// Set for a process that holds so many waiting runs, and says what they take up.
+pub const WAITING: &str = "TREFOIL_BENCH_WAITING";
+
+/// Runs at once, and steps of each: long enough to be timed.
+const CROWDS: [(usize, usize); 3] = [(1, 200), (100, 20), (10_000, 2)];
+
+pub fn races(out: &mut Vec<Standing>) {
+    let place = tempfile::tempdir().unwrap();
+    let crowds = CROWDS.map(|(runs, steps)| {
+        let mut crowd = Crowd::new(&place.path().join(format!("{runs}.db")), runs, steps);
+        Race::new(format!("durable, {runs} runs at once"), "step", runs * steps)
+            .lane("a step that is on the disk", move || crowd.run())
+    });
+    out.extend(crowds.map(single));
+    out.push(bytes(&place.path().join("bytes.db")));
+
+    let kept = [50_000, 100_000].map(|entries| Kept::new(&place.path().join(format!("{entries}-entries.db")), entries));
+    let mut race = Race::new("durable, resume", "run", 1).goal("<= 0.5 s for 100,000 entries, linear");
+    for one in &kept {
+        race = race.lane(format!("{} entries", one.entries), || one.resume());
+    }
+    out.push(single(race));
+    out.extend(memory());
+}
+
+/// A chain of so many steps.
+pub fn steps(count: usize) -> Flow {
+    let steps: String = (0..count)
+        .map(|n| {
+            format!(
+                "  - agent: {{ id: s{n}, kind: llm, model: {{ provider: openai, name: m }}, instruction: Work. }}\n    \
+                 input: {{ text: \"{{{{userQuery}}}}\" }}\n"
+            )
+        })
+        .collect();
+    Flow::from_text("steps.yaml", format!("id: steps\nkind: sequential\nsteps:\n{steps}")).unwrap()
+}
+
+/// Answers at once, and at one call never.
+#[derive(Default)]
+pub struct Answers {
+    text: String,
+    stuck_at: Option<usize>,
+    calls: AtomicUsize,
+    stuck: Arc<Notify>,
+}
+
+impl Answers {
+    pub fn with_a_thousand_bytes() -> Self {
+        Self { text: "x".repeat(1_000), ..Self::default() }
+    }
+}
+
+#[async_trait::async_trait]
+impl ModelProvider for Answers {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        if self.stuck_at == Some(self.calls.fetch_add(1, Ordering::SeqCst)) {
+            self.stuck.notify_one();
+            std::future::pending::<()>().await;
+        }
+        Ok(ModelAnswer::new(self.text.clone(), Default::default()))
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "bench".to_owned()
+    }
+}
+
+/// Runs of one flow, all at once, in one store.
+struct Crowd {
+    runtime: Runtime,
+    engine: Engine,
+    flow: Flow,
+    runs: usize,
+}
+
+impl Crowd {
+    fn new(path: &Path, runs: usize, count: usize) -> Self {
+        let store = SqliteStore::open(path, Options::default()).unwrap();
+        let engine = Engine::new().provider(Answers::with_a_thousand_bytes()).store(store);
+        Self { runtime: threads(), engine, flow: steps(count), runs }
+    }
+    fn run(&mut self) {
+        self.runtime.block_on(async {
+            let runs: Vec<_> = (0..self.runs).map(|_| self.engine.start(&self.flow, "x").unwrap()).collect();
+            for run in runs {
+                run.outcome().await.result.unwrap();
+            }
+        });
+    }
+}
+
+/// What a step takes up that has 1 KB of new state.
+fn bytes(path: &Path) -> Standing {
+    const STEPS: usize = 200;
+    let store = Arc::new(SqliteStore::open(path, Options::default()).unwrap());
+    let engine = Engine::new().provider(Answers::with_a_thousand_bytes()).store(store.clone());
+    let used = threads().block_on(async {
+        let empty = store.size().await.unwrap().used;
+        for _ in 0..10 {
+            engine.start(&steps(STEPS), "x").unwrap().outcome().await.result.unwrap();
+        }
+        (store.size().await.unwrap().used - empty) as f64 / (10 * STEPS) as f64
+    });
+    let new = used - 1_000.0;
+    Standing::figures(
+        "durable, a step with 1,000 bytes of new state",
+        "step",
+        "<= 1.5 KB",
+        &[("in the store", used), ("beside the state", new)],
+    )
+    .shown_as(table::bytes)
+}
+
+/// A run that was cut off.
+struct Kept {
+    runtime: Runtime,
+    store: Arc<SqliteStore>,
+    run: String,
+    entries: usize,
+}
+
+impl Kept {
+    fn new(path: &Path, entries: usize) -> Self {
+        let runtime = threads();
+        // It is written once and only read from then on.
+        let options = Options { durability: Durability::Batch, ..Options::default() };
+        let store = Arc::new(SqliteStore::open(path, options).unwrap());
+        let passes = entries / 2;
+        let text = format!(
+            "id: again\nkind: sequential\nuntil: \"{{{{s}}}} == never\"\nmaxIterations: {}\nsteps:\n  - agent: {{ id: s, kind: \
+             llm, model: {{ provider: openai, name: m }}, instruction: Work. }}\n    input: {{ text: \"{{{{userQuery}}}}\" }}\n",
+            passes + 10
+        );
+        let flow = Flow::from_text("again.yaml", text).unwrap();
+        let stuck = Arc::new(Notify::new());
+        let answers = Answers {
+            text: "a short answer".to_owned(),
+            stuck_at: Some(passes),
+            stuck: stuck.clone(),
+            ..Answers::default()
+        };
+        let engine = Engine::new().provider(answers).max_calls(10_000_000).store(store.clone());
+        let run = runtime.block_on(async {
+            let run = engine.start(&flow, "x").unwrap();
+            let id = run.id().to_owned();
+            stuck.notified().await;
+            drop(run);
+            engine.release().await.unwrap();
+            id
+        });
+        let kept = Self { runtime, store, run, entries };
+        let has = kept.runtime.block_on(kept.store.record(&kept.run)).unwrap().entries as usize;
+        assert!(has.abs_diff(entries) < 10, "{has} entries");
+        kept
+    }
+    /// Until the next model call.
+    fn resume(&self) {
+        let stuck = Arc::new(Notify::new());
+        let answers = Answers { stuck_at: Some(0), stuck: stuck.clone(), ..Answers::default() };
+        let engine = Engine::new().provider(answers).store(self.store.clone());
+        self.runtime.block_on(async {
+            let run = engine.resume(&self.run).await.unwrap();
+            stuck.notified().await;
+            drop(run);
+            engine.release().await.unwrap();
+        });
+    }
+}
+
+/// What a run takes up that waits for a model: measured in a process of its own, where nothing else comes and goes.
+fn memory() -> Option<Standing> {
+    let taken = |kept: &str| {
+        let exe = std::env::current_exe().ok()?;
+        let child = std::process::Command::new(exe).env(WAITING, kept).output().ok()?;
+        String::from_utf8_lossy(&child.stdout).trim().parse::<f64>().ok()
+    };
+    let lanes = [("in memory only", taken("memory")?), ("kept in a store", taken("store")?)];
+    Some(
+        Standing::figures("a run that waits for its model, of 10,000", "run", "<= 4 KB beside its data", &lanes)
+            .shown_as(table::bytes),
+    )
+}
+
+/// Starts runs that wait, and prints what each takes up.
+pub fn wait(kept: &str) {
+    const RUNS: usize = 10_000;
+    let place = tempfile::tempdir().unwrap();
+    let runtime = threads();
+    let engine = Engine::new().provider(Never);
+    let engine = match kept {
+        "store" => engine.store(SqliteStore::open(place.path().join("runs.db"), Options::default()).unwrap()),
+        _ => engine,
+    };
+    let flow = steps(1);
+    runtime.block_on(async {
+        // What is made once is not the runs'.
+        let first: Vec<_> = (0..100).map(|_| engine.start(&flow, "x").unwrap()).collect();
+        settle().await;
+        let before = resident();
+        let runs: Vec<_> = (0..RUNS).map(|_| engine.start(&flow, "x").unwrap()).collect();
+        settle().await;
+        println!("{}", resident().saturating_sub(before) as f64 / RUNS as f64);
+        drop((first, runs));
+    });
+    runtime.shutdown_background();
+}
+
+struct Never;
+
+#[async_trait::async_trait]
+impl ModelProvider for Never {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        std::future::pending().await
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "never".to_owned()
+    }
+}
+
+async fn settle() {
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+pub fn threads() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
+}

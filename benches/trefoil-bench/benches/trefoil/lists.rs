@@ -1,0 +1,82 @@
+//! Lists over a million runs.
+
+use std::sync::Arc;
+
+use trefoil_machine::journal::{Entry, EntryKind, Identity, Started, VERSION};
+use trefoil_machine::{Flags, RunError};
+use trefoil_store::{Batch, Durability, Filter, NewRun, Options, SqliteStore, Status, Store};
+use trefoil_template::Value;
+
+use super::durable::threads;
+use super::short;
+use crate::race::{Race, Standing};
+
+const RUNS: u64 = 1_000_000;
+/// Runs that are written at once: a store groups them.
+const AT_ONCE: u64 = 1_000;
+
+pub fn races(out: &mut Vec<Standing>) {
+    let place = tempfile::tempdir().unwrap();
+    let runtime = threads();
+    let options = Options { durability: Durability::Batch, ..Options::default() };
+    let store = Arc::new(SqliteStore::open(place.path().join("runs.db"), options).unwrap());
+    runtime.block_on(fill(&store));
+    let flow = Some("flow-7".to_owned());
+    let failed = vec![Status::Failed];
+    let filters = [
+        ("the newest 50", Filter::default()),
+        ("failed ones", Filter { status: failed.clone(), ..Filter::default() }),
+        ("of one flow", Filter { flow: flow.clone(), ..Filter::default() }),
+        ("failed ones of one flow", Filter { flow, status: failed, ..Filter::default() }),
+        (
+            "of one hour",
+            Filter { since: Some(RUNS / 2 * 1_000), until: Some(RUNS / 2 * 1_000 + 3_600_000), ..Filter::default() },
+        ),
+        ("with a word that many have", Filter { text: Some("timed out".to_owned()), ..Filter::default() }),
+        ("with a word that none has", Filter { text: Some("nowhere".to_owned()), ..Filter::default() }),
+    ];
+    let mut race = Race::new("a page of 50 of 1,000,000 runs", "list", 1);
+    for (name, filter) in filters {
+        let (store, runtime) = (&store, &runtime);
+        race = race.lane(name, move || runtime.block_on(store.list(&filter, None, 50)).unwrap().runs.len());
+    }
+    let race = race.lane("how many of each status", || runtime.block_on(store.counts()).unwrap());
+    out.push(short(race));
+}
+
+async fn fill(store: &Arc<SqliteStore>) {
+    for first in (0..RUNS).step_by(AT_ONCE as usize) {
+        let creating: Vec<_> = (first..first + AT_ONCE)
+            .map(|n| {
+                let store = store.clone();
+                tokio::spawn(async move { store.create(run(n)).await.unwrap() })
+            })
+            .collect();
+        for one in creating {
+            one.await.unwrap();
+        }
+    }
+}
+
+/// A run that began a second after the one before it, and has ended.
+fn run(n: u64) -> NewRun {
+    let (id, at) = (format!("run-{n:07}"), n * 1_000);
+    let program =
+        Identity { fingerprint: format!("{:064x}", n % 100), flow: format!("flow-{}", n % 100), ..Identity::default() };
+    let started = EntryKind::Started(Box::new(Started {
+        run: id.clone(),
+        at,
+        program,
+        input: Some(Value::from("x")),
+        flags: Flags::default(),
+        answers: "host".to_owned(),
+        models: Vec::new(),
+    }));
+    let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
+    let output = error.is_none().then(|| Value::from("done"));
+    let finished = EntryKind::Finished { output, error };
+    let entries = [started, finished].into_iter().enumerate();
+    let entries: Vec<Entry> =
+        entries.map(|(seq, kind)| Entry { v: VERSION, seq: seq as u64, at_ms: seq as u64, kind }).collect();
+    NewRun { run: id, batch: Batch::of(&entries).unwrap(), now: at, ..NewRun::default() }
+}
