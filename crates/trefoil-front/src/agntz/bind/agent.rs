@@ -91,7 +91,8 @@ fn steps<'p>(
     names: &mut AgentNames,
     slots: &mut Slots,
 ) -> Vec<Callee<'p>> {
-    let roots = names.roots(At::End);
+    // Shared: a thousand steps within one pipeline would be a million names.
+    let roots: Arc<[Arc<str>]> = names.roots(At::End).into();
     let mut callees = Vec::with_capacity(pipeline.steps.len());
     for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
         let (callee, signature) = callee(units, reader, step, name.at, &roots);
@@ -109,7 +110,7 @@ fn callee<'p>(
     reader: &Reader<'_>,
     step: &Step<'p>,
     at: Location,
-    names: &[Arc<str>],
+    names: &Arc<[Arc<str>]>,
 ) -> (Callee<'p>, Option<Arc<Signature>>) {
     if units.depth >= MAX_DEPTH {
         let message = format!("agent calls are nested more than {MAX_DEPTH} levels deep");
@@ -126,7 +127,7 @@ fn callee<'p>(
             let inner: &Arc<Agent<'p>> = inner;
             let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
             let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
-            let outside = Outside { given, unclear, step: at, names: names.to_vec() };
+            let outside = Outside { given, unclear, step: at, names: names.clone() };
             let bound = bind(units, reader, inner.clone(), Some(Arc::new(outside)), false);
             let signature = bound.signature.clone();
             (Callee::Inline(Box::new(bound)), Some(signature))

@@ -111,7 +111,7 @@ pub struct Outside {
     /// What of the step names it.
     pub step: Location,
     /// The names of the pipeline around it, which it cannot see.
-    pub names: Vec<Arc<str>>,
+    pub names: Arc<[Arc<str>]>,
 }
 
 /// Where a text is.
