@@ -41,8 +41,8 @@ pub struct Kept {
     pub about: About,
 }
 
-/// Looks for the activities that a failure rests on: those of the step that failed, and those beneath it that failed and were not
-/// tried again with success.
+/// Looks for the activities that a failure rests on: those of the step that failed. If it has none, those beneath it that failed and
+/// were not tried again with success.
 #[derive(Debug)]
 pub struct Scan {
     at: String,
@@ -91,8 +91,12 @@ impl Scan {
     /// Them.
     pub fn end(self) -> Vec<Key> {
         let Self { own, failed, fine, .. } = self;
+        // The step failed by itself: what failed beneath it may have been dealt with.
+        if !own.is_empty() {
+            return own.into_keys().collect();
+        }
         let failed = failed.into_keys().filter(|key| !fine.contains(own_step(key.as_str())));
-        own.into_keys().chain(failed).collect()
+        failed.collect()
     }
 }
 
