@@ -89,6 +89,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
     ("crates/trefoil/src/settings/trust.rs", "writes the list of what the user trusts"),
+    ("crates/trefoil/src/secrets/vault.rs", "writes the file of the user's secrets"),
     ("crates/trefoil/src/shell", "looks at the processes that it started"),
     ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
     ("crates/trefoil/src/trace/write.rs", "writes the trace where the operator wants it"),

@@ -162,7 +162,8 @@ pub struct ToolCall {
 pub enum ToolKind {
     /// A function registered by the embedder.
     Local,
-    /// HTTP request.
+    /// HTTP request: `url`, `method`, `headers`, `body`, and more. `url` is evaluated as a web address: what placeholders
+    /// bring is percent-encoded after the host, so that data opens no part of it.
     Http,
     /// MCP server.
     Mcp {

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use trefoil_syntax::{Location, Span};
 use trefoil_template::{HoleKind, Reference};
 
 use crate::expr::{Cond, Expr, Source, Text};
@@ -224,31 +225,38 @@ impl<'p> Evaluated<'p> {
 
 /// The variables and entries that a program names, each once, by kind and name.
 pub fn holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
-    let mut found: BTreeSet<(HoleKind, Arc<str>)> = BTreeSet::new();
-    let mut look = |references: &[Reference], sources: &[Source]| {
-        for reference in references {
-            let Some(source) = sources.get(reference.binding.source as usize) else { continue };
-            let name = reference.path.get(usize::from(reference.binding.skip)).map(|segment| Arc::from(&*segment.name));
-            source.tried(&mut |source| {
-                let kind = match source {
-                    Source::Environment => HoleKind::Env,
-                    Source::Secrets => HoleKind::Secret,
-                    _ => return,
-                };
-                found.extend(name.clone().map(|name| (kind, name)));
-            });
-        }
-    };
-    let of_steps = program.steps.iter().flat_map(evaluated);
-    for evaluated in of_steps.chain(program.flows.iter().flat_map(evaluated_by_flow)) {
-        match evaluated {
-            Evaluated::Expr(expr) => texts(expr, &mut |t| look(t.template.references(), &t.sources)),
-            Evaluated::Text(text) => look(text.template.references(), &text.sources),
-            Evaluated::Cond(cond) => look(cond.condition.references(), &cond.sources),
-            Evaluated::Source(_) => {}
-        }
-    }
+    let named = program.steps.iter().flat_map(evaluated).chain(program.flows.iter().flat_map(evaluated_by_flow));
+    let found: BTreeSet<_> = named.flat_map(Evaluated::holes).map(|(kind, name, _)| (kind, name)).collect();
     found.into_iter().collect()
+}
+
+impl Evaluated<'_> {
+    /// The variables and entries that it names, and where.
+    pub fn holes(self) -> Vec<(HoleKind, Arc<str>, Location)> {
+        let mut found = Vec::new();
+        let mut look = |references: &[Reference], sources: &[Source], origin: Location, spans: &[Span]| {
+            for (n, reference) in references.iter().enumerate() {
+                let Some(source) = sources.get(reference.binding.source as usize) else { continue };
+                let segment = reference.path.get(usize::from(reference.binding.skip));
+                let Some(name) = segment.map(|segment| Arc::<str>::from(&*segment.name)) else { continue };
+                let at = spans.get(n).map_or(origin, |span| Location::new(origin.file, *span));
+                source.tried(&mut |source| match source {
+                    Source::Environment => found.push((HoleKind::Env, name.clone(), at)),
+                    Source::Secrets => found.push((HoleKind::Secret, name.clone(), at)),
+                    _ => {}
+                });
+            }
+        };
+        match self {
+            Self::Expr(expr) => {
+                texts(expr, &mut |t| look(t.template.references(), &t.sources, t.origin, &t.spans));
+            }
+            Self::Text(text) => look(text.template.references(), &text.sources, text.origin, &text.spans),
+            Self::Cond(cond) => look(cond.condition.references(), &cond.sources, cond.origin, &cond.spans),
+            Self::Source(_) => {}
+        }
+        found
+    }
 }
 
 /// An expression and everything in it, outermost first.

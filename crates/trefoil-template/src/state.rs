@@ -17,6 +17,8 @@ pub enum TextKind {
     Template,
     /// Typed position: a lone placeholder keeps its type (decision A1).
     Value,
+    /// A web address: what placeholders bring is percent-encoded after the host.
+    Address,
     /// A condition: the result is a boolean.
     Condition,
 }
@@ -50,7 +52,11 @@ pub fn evaluate(policy: &Policy, kind: TextKind, text: &str, state: &Value) -> R
         return condition.evaluate(&names).map(Value::from).map_err(Failure::Run);
     }
     let (template, names) = bound(policy, text, state)?;
-    let result = if kind == TextKind::Value { template.value(&names) } else { template.render(&names) };
+    let result = match kind {
+        TextKind::Value => template.value(&names),
+        TextKind::Address => template.address(&names),
+        TextKind::Template | TextKind::Condition => template.render(&names),
+    };
     result.map_err(Failure::Run)
 }
 

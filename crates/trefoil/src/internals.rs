@@ -24,4 +24,4 @@ pub use crate::durable::{Packed, Stored, Trial, cancel, history, try_answer, unp
 #[cfg(feature = "store")]
 pub use trefoil_store::{Blob, NewRun, Owner};
 
-modules! { answers codes door engine fix input preflight render schema settings shell trace }
+modules! { answers codes door engine fix input preflight render schema secrets settings shell trace }

@@ -76,12 +76,14 @@ mod preflight;
 mod render;
 mod run;
 mod schema;
+mod secrets;
 mod settings;
 mod shell;
 mod trace;
 
 pub mod diagnostics;
 pub mod graph;
+pub mod http;
 #[doc(hidden)]
 pub mod internals;
 pub mod models;

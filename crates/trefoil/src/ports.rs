@@ -15,6 +15,7 @@
 //! | [`Clock`] | [`clock`](crate::Engine::clock) | the system's |
 
 pub use crate::shell::Shell;
+pub use trefoil_ir::ToolKind;
 pub use trefoil_machine::Flags;
 pub use trefoil_runtime::ports::{
     CallSite, Clock, CollectEvents, CommandHost, CommandOutput, EnvSecrets, EventSink, FnModel, HumanInbox, Journal,

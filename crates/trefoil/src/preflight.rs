@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::{OnTimeout, Program, StepKind, walk};
+use trefoil_ir::{OnTimeout, Program, StepKind, ToolKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
@@ -66,9 +66,9 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 Diagnostic::error(REFUSED, step.origin, format!("{} is not supported yet", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
-            StepKind::Tool(call) if !host.tools.offers(&call.name) => found.push(
+            StepKind::Tool(call) if !host.tools.offers(&call.name, &call.kind) => found.push(
                 Diagnostic::error(MISSING_TOOL, step.origin, format!("no implementation for the tool `{}`", call.name))
-                    .help("answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library"),
+                    .help(supply(&call.kind)),
             ),
             StepKind::Command(_) if !host.commands => found.push(
                 Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
@@ -87,6 +87,18 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     }
     people(program, host, &mut found);
     found
+}
+
+/// How a tool that is missing can be supplied.
+fn supply(kind: &ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Http => {
+            "HTTP tools are called only where a real model answers; otherwise answer it with `--model scripted=FILE`"
+        }
+        ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => {
+            "answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library"
+        }
+    }
 }
 
 fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {

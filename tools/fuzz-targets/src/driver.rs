@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
+use trefoil_ir::ToolKind;
 use trefoil_machine::Prepared;
 use trefoil_machine::request::{CommandRequest, HumanRequest, ToolRequest};
 use trefoil_runtime::ports::{CallSite, CollectEvents, MapSecrets, MemoryJournal, SeededRandom, VirtualClock};
@@ -196,7 +197,7 @@ impl ModelProvider for World {
 
 #[async_trait]
 impl ToolHost for World {
-    fn offers(&self, _name: &str) -> bool {
+    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
         !self.answers().choices.one_in(10)
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {

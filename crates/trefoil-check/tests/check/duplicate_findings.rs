@@ -400,10 +400,6 @@ tool: { kind: http, name: fetch, url: "https://api.example.com/{id}/{of}", metho
         "agntz",
         &[("tool.yaml", tool)],
         expect![[r#"
-            4:27 warning missing-tool: no implementation for the http tool `fetch` on the command line
-              | tool: { kind: http, name: fetch, url: "https://api.
-              |                           ^^^^^
-              help: use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library
             4:69 warning missing-input: `{of}` has no value: `params` does not have it
               | ...tch, url: "https://api.example.com/{id}/{of}", method: GET, para
               |                                            ^^^^

@@ -14,6 +14,7 @@ mod rules;
 pub mod run;
 mod runs;
 mod schema;
+mod secrets;
 mod store;
 mod trace;
 mod trust;
@@ -32,6 +33,7 @@ pub enum Command {
     Resume(resume::Resume),
     Runs(runs::Runs),
     Store(store::Store),
+    Secrets(secrets::Secrets),
     Check(check::Check),
     Explain(explain::Explain),
     Rules(rules::Rules),
@@ -54,6 +56,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Resume(args) => resume::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Store(args) => store::run(&args),
+        Command::Secrets(args) => secrets::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rules(args) => rules::run(&args),

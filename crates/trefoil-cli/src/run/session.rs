@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use trefoil::http::AllowedHost;
 use trefoil::internals::Loaded;
 use trefoil::internals::engine::{Engine, Ready};
 use trefoil::internals::settings::Settings;
@@ -105,6 +106,10 @@ pub struct HostArgs {
     /// Allow steps to run shell commands on this machine
     #[arg(long)]
     pub allow_command: bool,
+    /// Let HTTP tools call a host that is not public, and send it values of the environment and secrets: `name`,
+    /// `name:port`, `*.domain` or `10.0.0.0/8`; can be repeated
+    #[arg(long, value_name = "HOST")]
+    pub allow_host: Vec<AllowedHost>,
 }
 
 fn answer(text: &str) -> Result<(String, String), String> {
@@ -122,6 +127,9 @@ impl HostArgs {
         for (step, value) in &self.answers {
             engine = engine.answer(step.clone(), value.clone());
         }
+        let mut rules = settings.http.clone();
+        rules.allow.extend(self.allow_host.iter().cloned());
+        engine = engine.http(rules);
         if self.allow_command || settings.commands {
             trefoil::internals::shell::adopt();
             engine = engine.commands(Shell::default());

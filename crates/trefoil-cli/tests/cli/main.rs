@@ -33,5 +33,6 @@ mod run;
 mod store;
 #[cfg(unix)]
 mod terminal;
+mod tools;
 mod trace;
 mod world;

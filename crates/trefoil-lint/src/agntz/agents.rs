@@ -4,7 +4,7 @@ use trefoil_syntax::Diagnostic;
 
 use trefoil_front::Source;
 use trefoil_front::agntz::bind::BoundAgent;
-use trefoil_front::agntz::manifest::{Agent, Kind, Refusal, ToolAgent};
+use trefoil_front::agntz::manifest::{Agent, Kind, Refusal, ToolAgent, ToolUse};
 use trefoil_front::agntz::names::NAMESPACES;
 use trefoil_front::agntz::signature::Inputs;
 
@@ -32,6 +32,9 @@ fn refused(file: Source<'_>, refusal: &Refusal, found: &mut Found) {
 
 fn no_tools(file: Source<'_>, agent: &ToolAgent<'_>, found: &mut Found) {
     let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
+    if matches!(tool, ToolUse::Http(_)) {
+        return;
+    }
     let message = format!("no implementation for the {} tool `{}` on the command line", tool.sort(), name.value);
     let help = "use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library";
     found.push(Diagnostic::warning("missing-tool", file.at(name.span), message).help(help));

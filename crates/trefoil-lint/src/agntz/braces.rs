@@ -50,7 +50,11 @@ pub fn request(file: Source<'_>, names: &Arc<AgentNames>, http: &Http<'_>, found
     for (key, value) in http.params.iter().chain(&http.headers) {
         check(file, names, value, At::End, &key.value, found);
     }
-    http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(file, t, found));
+    let mut texts: Vec<_> = http.headers.iter().map(|(_, value)| *value).collect();
+    if let Some(auth) = &http.auth {
+        auth.texts(&mut texts);
+    }
+    texts.into_iter().for_each(|t| shell(file, t, found));
     if let Some(body) = &http.body {
         leaves(body, &mut |key, value| check(file, names, value, At::End, key, found));
     }

@@ -9,10 +9,9 @@ use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Reference, Segment};
 
 use super::prefixes;
-use trefoil_front::agntz::bind::NO_SECRETS;
 use trefoil_front::agntz::names::{AgentNames, Here, NAMESPACES, Purpose};
 use trefoil_front::mend;
-use trefoil_front::names::{Bound, Doubt, End, Use};
+use trefoil_front::names::{Doubt, End, Use};
 
 use super::Found;
 
@@ -90,7 +89,7 @@ fn notes(here: &Here, one: &Use) -> Vec<Note> {
         };
     };
     if NAMESPACES.contains(&&*root.name) {
-        return namespace(here, reference, bound).into_iter().collect();
+        return namespace(reference).into_iter().collect();
     }
     let doubt =
         first.doubt.as_ref().and_then(|doubt| not_given(here, root, doubt)).filter(|_| wants_doubts(here, reference));
@@ -123,20 +122,11 @@ fn not_given(here: &Here, root: &Segment, doubt: &Doubt) -> Option<Note> {
 }
 
 /// A path that starts with `env` or `secrets`.
-fn namespace(here: &Here, reference: &Reference, bound: &Bound) -> Option<Note> {
-    let root = reference.path.first().map_or("", |s| &s.name);
-    if reference.path.len() == 1 {
-        let help = format!("write `{{{{{root}.NAME}}}}`");
-        let message = format!("`{root}` needs a name after it");
-        return Some(Note::new(Severity::Error, "unresolved-name", message, help));
-    }
-    // In a prompt it is an error, which the checker reports.
-    let prompt = matches!(here.purpose, Purpose::Unused | Purpose::Prompt);
-    if bound.source != trefoil_ir::Source::Secrets || prompt {
-        return None;
-    }
-    let message = format!("`{}` is not supported yet: a run that reaches it does not start", reference.dotted());
-    Some(Note::new(Severity::Warning, "refused", message, NO_SECRETS.to_owned()))
+fn namespace(reference: &Reference) -> Option<Note> {
+    let [root] = reference.path.as_slice() else { return None };
+    let root = &root.name;
+    let help = format!("write `{{{{{root}.NAME}}}}`");
+    Some(Note::new(Severity::Error, "unresolved-name", format!("`{root}` needs a name after it"), help))
 }
 
 /// A root that nothing defines: an error where names are declared, else a warning.

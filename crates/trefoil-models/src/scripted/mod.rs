@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use trefoil_ir::{Program, StepKind, walk};
+use trefoil_ir::{Program, StepKind, ToolKind, walk};
 use trefoil_machine::key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
@@ -219,7 +219,7 @@ impl ModelProvider for Scripted {
 
 #[async_trait]
 impl ToolHost for Scripted {
-    fn offers(&self, name: &str) -> bool {
+    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
         self.tools.contains_key(name)
     }
 

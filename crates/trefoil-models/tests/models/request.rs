@@ -60,6 +60,7 @@ pub async fn ask_at(
         step: StepId(0),
         labels: &labels,
         meter: &trefoil_runtime::Meter::default(),
+        discloses: false,
     };
     let heard = Mutex::new(Vec::new());
     let answer = provider.call(at, request, &mut |text| heard.lock().unwrap().push(text.to_owned())).await;

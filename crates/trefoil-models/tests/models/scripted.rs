@@ -4,8 +4,7 @@ use expect_test::expect;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use trefoil_ir::StepId;
-use trefoil_ir::ToolKind;
+use trefoil_ir::{StepId, ToolKind};
 use trefoil_models::Scripted;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Key, ModelErrorKind, ModelProvider, ToolError, ToolHost, ToolRequest, Usage};
@@ -13,6 +12,8 @@ use trefoil_template::Value;
 
 use crate::program::{one_call, one_tool};
 use crate::request::{ask_at, request};
+
+const LOCAL: ToolKind = ToolKind::Local;
 
 fn script(json: serde_json::Value) -> Scripted {
     Scripted::parse("script.json", &json.to_string()).unwrap()
@@ -91,11 +92,19 @@ async fn tools_are_answered_by_name() {
     let script = script(json!({"tools": {
         "search": {"value": {"hits": [1]}}, "mail": [{"error": "down"}, {"error": "timeout"}, 7],
     }}));
-    assert!(script.offers("search") && !script.offers("other"));
+    assert!(script.offers("search", &LOCAL) && !script.offers("other", &LOCAL));
     let call = async |name: &str, key: &str| {
         let request = ToolRequest { name: name.into(), kind: ToolKind::Local, arguments: Value::Null };
         let (key, meter) = (Key(key.into()), trefoil_runtime::Meter::default());
-        let at = CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter };
+        let at = CallSite {
+            run: "run",
+            execution: 0,
+            key: &key,
+            step: StepId(0),
+            labels: &[],
+            meter: &meter,
+            discloses: false,
+        };
         ToolHost::call(&script, at, &request).await
     };
     assert_eq!(call("search", "a").await.unwrap().to_json(), json!({"hits": [1]}));
@@ -184,7 +193,7 @@ async fn a_script_in_yaml_reads_the_same() {
     assert_eq!(text(&script, "r@2", &["reviewer"]).await, "Status(429): slow down");
     assert_eq!(text(&script, "r@2!2", &["reviewer"]).await, r#"{"approved":true}"#);
     assert_eq!(text(&script, "pipeline/fan[1]/worker", &[]).await, "Only\nthis item\n");
-    assert!(script.offers("search"));
+    assert!(script.offers("search", &LOCAL));
     let error = Scripted::parse("s.yaml", "answers:\n  a: [1\n").unwrap_err();
     assert!(error.message.starts_with("s.yaml: line "), "{}", error.message);
     expect!["s.yaml: the file is empty"].assert_eq(&Scripted::parse("s.yaml", "").unwrap_err().message);

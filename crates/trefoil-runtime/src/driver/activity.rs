@@ -58,7 +58,8 @@ impl World {
     /// What ports go by.
     fn site<'a>(&'a self, activity: &'a Activity, meter: &'a Meter) -> CallSite<'a> {
         let Activity { key, step, labels, .. } = activity;
-        CallSite { run: &self.watch.run, execution: self.execution, key, step: *step, labels, meter }
+        let discloses = matches!(&activity.request, Request::Tool(request) if request.arguments.is_masked());
+        CallSite { run: &self.watch.run, execution: self.execution, key, step: *step, labels, meter, discloses }
     }
 }
 
@@ -160,14 +161,15 @@ impl At<'_> {
         value.fill(&mut |hole: &Hole| self.hole(hole))
     }
 
-    fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
+    /// What stands in a hole.
+    pub fn hole(&self, hole: &Hole) -> Result<Option<String>, RunError> {
         self.world.secrets.fill(&*self.world.ports.secrets, hole)
     }
 }
 
 async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
     let tools = &at.world.ports.tools;
-    if !tools.offers(&request.name) {
+    if !tools.offers(&request.name, &request.kind) {
         return Err(RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name)));
     }
     let request = ToolRequest { arguments: at.fill(&request.arguments)?, ..request.clone() };
@@ -178,6 +180,10 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
     match error {
         ToolError::Timeout => RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).cause(Cause::Timeout),
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
+        ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
+        ToolError::Status { status, message } => {
+            RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status))
+        }
     }
 }
 
@@ -193,7 +199,7 @@ async fn command(at: &At<'_>, request: &CommandRequest) -> Result<Value, RunErro
     match host.run(at.site(), &request).await {
         Ok(output) => Ok(command_result(output)),
         Err(ToolError::Timeout) => Err(RunError::new("TIMEOUT", "the command timed out").cause(Cause::Timeout)),
-        Err(ToolError::Failed(why)) => Err(RunError::new("COMMAND_FAILED", why)),
+        Err(error) => Err(RunError::new("COMMAND_FAILED", error.to_string())),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_template::{Hole, HoleKind, Object, Value};
 
+use super::forms::forms;
 use crate::ports::Secrets;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
@@ -105,10 +106,8 @@ fn remember(values: &Mutex<Vec<String>>, value: &str) {
     if values.iter().any(|v| v == value) {
         return;
     }
-    // Also as a server repeats it: as a part of the JSON that it was sent.
-    let quoted = serde_json::Value::from(value).to_string();
-    let escaped = quoted.get(1..quoted.len() - 1).filter(|escaped| *escaped != value);
-    values.extend([Some(value), escaped].into_iter().flatten().map(str::to_owned));
+    // Also as a server repeats it.
+    values.extend(forms(value));
     values.sort_by_key(|v| std::cmp::Reverse(v.len()));
 }
 

@@ -8,6 +8,7 @@
 mod activity;
 mod cancel;
 mod fill;
+mod forms;
 mod model;
 mod past;
 mod recovery;

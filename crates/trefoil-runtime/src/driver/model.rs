@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use trefoil_template::Value;
+use trefoil_template::{Hole, HoleKind, Value};
 
 use super::activity::{At, Came};
 use crate::ports::{ModelAnswer, ModelError, ModelErrorKind};
@@ -101,14 +101,25 @@ fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelReque
     if !request.messages.iter().map(|m| &m.content).chain(options).any(Value::is_masked) {
         return Ok(Cow::Borrowed(request));
     }
+    let fill = |value: &Value| {
+        value.fill(&mut |hole: &Hole| match hole.kind {
+            HoleKind::Env => at.hole(hole),
+            // The checker says so before; whoever runs without it is told here, before anything is sent.
+            HoleKind::Secret => Err(secret(&hole.name)),
+        })
+    };
     let mut filled = request.clone();
     for Message { content, .. } in &mut filled.messages {
-        *content = at.fill(content)?.text();
+        *content = fill(content)?.text();
     }
     if let Some(options) = &mut filled.parameters.provider_options {
-        *options = at.fill(options)?;
+        *options = fill(options)?;
     }
     Ok(Cow::Owned(filled))
+}
+
+fn secret(name: &str) -> RunError {
+    RunError::new("SECRET_IN_PROMPT", format!("the secret `{name}` would be sent to the model"))
 }
 
 fn model_error(error: ModelError) -> RunError {

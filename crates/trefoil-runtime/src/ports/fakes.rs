@@ -1,6 +1,7 @@
 //! Models, tools and people made of functions, and of nothing: for tests, simulation and embedding.
 
 use async_trait::async_trait;
+use trefoil_ir::ToolKind;
 use trefoil_template::Value;
 
 use super::{Asked, CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, ToolError, ToolHost};
@@ -50,7 +51,7 @@ pub struct NoTools;
 
 #[async_trait]
 impl ToolHost for NoTools {
-    fn offers(&self, _name: &str) -> bool {
+    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
         false
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
 
-use trefoil_ir::StepId;
+use trefoil_ir::{StepId, ToolKind};
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 use trefoil_machine::key::Key;
@@ -61,6 +61,8 @@ pub struct CallSite<'a> {
     pub labels: &'a [Arc<str>],
     /// Where the provider says what the call has used so far.
     pub meter: &'a Meter,
+    /// The arguments of a tool hold values of the environment or secrets: not for anybody who asks.
+    pub discloses: bool,
 }
 
 /// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
@@ -157,8 +159,8 @@ pub enum ModelErrorKind {
 /// Runs tools.
 #[async_trait]
 pub trait ToolHost: Send + Sync {
-    /// Whether a tool of this name can be called.
-    fn offers(&self, name: &str) -> bool;
+    /// Whether a tool of this name and kind can be called.
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool;
     /// One call.
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
     /// Whether calling it twice is the same as calling it once (decision C15). One that was under way when its process ended
@@ -177,6 +179,17 @@ pub enum ToolError {
     /// It failed.
     #[error("{0}")]
     Failed(String),
+    /// No connection, or it broke.
+    #[error("{0}")]
+    Network(String),
+    /// It answered, with an HTTP status that means a failure.
+    #[error("{message}")]
+    Status {
+        /// The status.
+        status: u16,
+        /// What to say: `answered with 404: no such item`.
+        message: String,
+    },
 }
 
 /// Runs commands. Exists only where the operator allowed it.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use trefoil_ir::ToolKind;
 use trefoil_template::{HoleKind, Value};
 
 use super::{
@@ -31,8 +32,8 @@ impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
 
 #[async_trait]
 impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
-    fn offers(&self, name: &str) -> bool {
-        T::offers(self, name)
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        T::offers(self, name, kind)
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         T::call(self, at, request).await

@@ -20,7 +20,7 @@ struct Echo;
 
 #[async_trait]
 impl ToolHost for Echo {
-    fn offers(&self, name: &str) -> bool {
+    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
         name == "echo"
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
@@ -191,7 +191,7 @@ struct Slow;
 
 #[async_trait]
 impl ToolHost for Slow {
-    fn offers(&self, _name: &str) -> bool {
+    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
     async fn call(&self, _at: CallSite<'_>, _request: &ToolRequest) -> Result<Value, ToolError> {
@@ -269,14 +269,26 @@ fn a_question_is_shown_as_written_without_the_values_it_compares() {
 }
 
 #[test]
+fn a_secret_enters_no_prompt() {
+    let mut b = Build::new();
+    let say = b.model("say", "key {{secrets.KEY}}");
+    let main = b.flow("main", say, None);
+    let mut world = World::model(|_, user| panic!("asked {user}"));
+    world.ports.secrets = Arc::new(MapSecrets::new().secret("KEY", "open sesame"));
+    let error = world.run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!(error.code, "SECRET_IN_PROMPT");
+}
+
+#[test]
 fn what_another_process_used_is_masked_after_a_resume() {
     let mut b = Build::new();
-    let steps = [b.model("a", "{{secrets.KEY}}"), b.model("b", "next")];
+    let steps = [tool(&mut b, "key", "{{secrets.KEY}}"), b.model("b", "next")];
     let body = b.sequence("", &steps);
     let main = b.flow("main", body, None);
     let program = b.program(main);
     let with_key = |answer: &'static str| {
         let mut world = World::model(move |_, _| Ok(answer.to_owned()));
+        world.ports.tools = Arc::new(Echo);
         world.ports.secrets = Arc::new(MapSecrets::new().secret("KEY", "sesame-42"));
         world
     };

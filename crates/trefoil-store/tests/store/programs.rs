@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use trefoil_ir::Program;
+use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError};
 use trefoil_runtime::driver::{self, Options, RunOutcome};
 use trefoil_runtime::ports::{
@@ -77,7 +77,7 @@ impl ModelProvider for Everybody {
 
 #[async_trait]
 impl ToolHost for Everybody {
-    fn offers(&self, _name: &str) -> bool {
+    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
         true
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {

@@ -4,6 +4,7 @@
 //! `render` runs it, `part` cuts a placeholder or a block out of it. `otherwise` knows what other languages write for a missing
 //! value.
 
+mod address;
 pub(crate) mod build;
 pub(crate) mod frame;
 mod handlebars;
@@ -215,6 +216,16 @@ impl Template {
     /// Text position, and what produced each part of it.
     pub fn parts(&self, scope: &dyn Scope) -> Result<(Value, Vec<Part>), EvalError> {
         let mut out = Parts::default();
+        self.run(scope, &mut out)?;
+        Ok(out.into_value())
+    }
+
+    /// The text of a web address: see [`address`]. A text that is one placeholder is its value.
+    pub fn address(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
+        if self.is_single() {
+            return self.render(scope);
+        }
+        let mut out = address::Address::default();
         self.run(scope, &mut out)?;
         Ok(out.into_value())
     }

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and says when it skips"
 )]
 
+mod address;
 mod aegis;
 mod agntz;
 mod limits;

@@ -58,6 +58,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("NO_TRANSITION", Any, "add a transition without a condition as the last one"),
     ("REFUSED", Any, "remove the unsupported feature"),
     ("RESUME_LIMIT", Any, "find out what ended the process, or start a new run"),
+    ("SECRET_IN_PROMPT", Any, "remove the secret from the prompt; pass it only to tools"),
     ("STRUCTURED_OUTPUT_INVALID", Any, "describe each field in the prompt, or simplify the schema"),
     ("SUSPENDED", Any, "answer it, then resume the run"),
     ("TIMEOUT", Any, "raise the limit, or do less in one step"),

@@ -86,6 +86,7 @@ struct Parts {
     limits: Limits,
     closures: Closures,
     tools: Option<Arc<dyn ToolHost>>,
+    http: Option<crate::http::Rules>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
     answers: Vec<(String, String)>,
@@ -202,6 +203,12 @@ impl Engine {
     #[must_use]
     pub fn placeholders(self, placeholders: bool) -> Self {
         self.with(|parts| parts.placeholders = placeholders)
+    }
+    /// HTTP tools of manifests are called, as these rules allow. Without: no HTTP tools. Nothing is called either where the
+    /// embedded model or a script answers.
+    #[must_use]
+    pub fn http(self, rules: crate::http::Rules) -> Self {
+        self.with(|parts| parts.http = Some(rules))
     }
     /// Who runs commands. Without: no one, and a flow that can reach a command does not start.
     #[must_use]

@@ -12,6 +12,8 @@ use trefoil_models::{
 };
 use trefoil_runtime::ModelProvider;
 use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_tools::HttpTools;
+use trefoil_tools::guard::Client;
 
 use super::{MODEL, Parts};
 use crate::flow::{Flow, WeakFlow};
@@ -73,6 +75,8 @@ pub(super) struct Aimed {
 #[derive(Default)]
 pub(super) struct Kept {
     registry: OnceLock<Registry>,
+    /// Connections and tokens; none: no HTTP client can be made.
+    http: OnceLock<Option<Arc<HttpTools>>>,
     /// By flow. A flow that is gone makes room when the next one comes.
     flows: Mutex<HashMap<usize, (WeakFlow, Arc<Aimed>)>>,
 }
@@ -106,6 +110,15 @@ impl Kept {
             AnswersFrom::One(_) | AnswersFrom::AsWritten => Some(self.registry(parts).by_name()),
         };
         Ok(Aimed { prepared, from, elsewhere, provider })
+    }
+
+    /// The HTTP tools, if there are any where these answers come from.
+    pub fn http(&self, parts: &Parts, from: &AnswersFrom) -> Option<Arc<HttpTools>> {
+        let rules = parts.http.as_ref()?;
+        if matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_)) {
+            return None;
+        }
+        self.http.get_or_init(|| Client::new(rules.clone()).ok().map(|client| Arc::new(HttpTools::new(client)))).clone()
     }
 
     /// Decides what answers, and writes it into the program.

@@ -13,7 +13,7 @@ use trefoil_prices::Price;
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, Secrets, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Ports, Recovery, RunOutcome, ToolHost};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
@@ -32,6 +32,7 @@ use crate::load::Loaded;
 use crate::load::rules::ENV_FILE;
 use crate::preflight::{Host, preflight};
 use crate::run::Run;
+use crate::secrets::{self, OperatorSecrets};
 
 /// A run that can start. Nothing was called yet.
 pub struct Ready {
@@ -67,6 +68,8 @@ impl Ready {
         }
         hosts.extend(parts.tools.clone());
         hosts.extend(script.clone().map(|script| script as Arc<dyn ToolHost>));
+        let http = aimed.as_ref().and_then(|aimed| engine.kept.http(parts, &aimed.from));
+        hosts.extend(http.map(|http| http as Arc<dyn ToolHost>));
         let tools: Arc<dyn ToolHost> = match hosts.as_slice() {
             [] => Arc::new(NoTools),
             [one] => one.clone(),
@@ -82,6 +85,16 @@ impl Ready {
             embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
         };
         reasons.extend(preflight(program, &host));
+        let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
+        let secrets: Arc<dyn Secrets> = match &parts.secrets {
+            Some(secrets) => secrets.clone(),
+            None => Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone())),
+        };
+        // Made up answers need none.
+        let offline = |from: &AnswersFrom| matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_));
+        if !aimed.as_ref().is_some_and(|aimed| offline(&aimed.from)) {
+            reasons.extend(secrets::missing(program, &*secrets));
+        }
         let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
         let models = models.or_else(|| script.clone().map(|script| script as _));
         let (Some(aimed), Some(models), true) = (aimed, models, reasons.is_empty()) else {
@@ -96,7 +109,6 @@ impl Ready {
         };
         #[cfg(not(feature = "store"))]
         let people = parts.humans.clone();
-        let environment = || Arc::new(env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text)));
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
         let ports = Ports {
             models,
@@ -105,7 +117,7 @@ impl Ready {
             humans: Arc::new(Answers::new(program, &parts.answers, people)),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
             clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
-            secrets: parts.secrets.clone().unwrap_or_else(|| environment()),
+            secrets,
             events: all(&parts.events),
             random,
         };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{ToolError, ToolHost, ToolRequest};
 use trefoil_template::Value;
@@ -67,7 +68,7 @@ where
 
 #[async_trait]
 impl ToolHost for Closures {
-    fn offers(&self, name: &str) -> bool {
+    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
         self.0.contains_key(name)
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
@@ -81,15 +82,24 @@ impl ToolHost for Closures {
 /// Several tool hosts; the first that offers a tool calls it.
 pub(super) struct All(pub Vec<Arc<dyn ToolHost>>);
 
+impl All {
+    fn of(&self, request: &ToolRequest) -> Option<&Arc<dyn ToolHost>> {
+        self.0.iter().find(|host| host.offers(&request.name, &request.kind))
+    }
+}
+
 #[async_trait]
 impl ToolHost for All {
-    fn offers(&self, name: &str) -> bool {
-        self.0.iter().any(|host| host.offers(name))
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        self.0.iter().any(|host| host.offers(name, kind))
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        match self.0.iter().find(|host| host.offers(&request.name)) {
+        match self.of(request) {
             Some(host) => host.call(at, request).await,
             None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
+    }
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        self.of(request).is_some_and(|host| host.is_idempotent(request))
     }
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use trefoil_models::ModelOverride;
 use trefoil_prices::Price;
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
+use trefoil_tools::guard::Rules;
 
 use crate::door::{self, Door};
 use crate::load::project;
@@ -40,6 +41,10 @@ pub struct Settings {
     pub prices: Vec<(String, Price)>,
     /// `[paths] allow`: folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
+    /// `[http]`: which hosts and ports HTTP tools may call beyond the public ones.
+    pub http: Rules,
+    /// `[secrets] command`: a program that knows secrets, with `{name}` among its arguments.
+    pub secrets: Vec<String>,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
     /// `[store]`: what is kept of runs that have ended.

@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 use trefoil_models::{ModelOverride, Registry};
 use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
+use trefoil_tools::guard::NotAHost;
 
 use super::{FoundSettings, Standing, keep_size, keep_time};
 use crate::door;
@@ -18,6 +19,8 @@ pub const TABLES: &[(&str, &str)] = &[
     ("providers", "choose where prompts and keys are sent"),
     ("prices", "say what model calls cost"),
     ("paths", "let manifests read files outside the project"),
+    ("http", "let tools call hosts that are not public, and send them values of the environment and secrets"),
+    ("secrets", "run a command that knows secrets"),
     ("run", "let steps run commands"),
     ("store", "choose which of your runs are deleted"),
 ];
@@ -99,6 +102,9 @@ impl SettingsReading<'_> {
                 ("providers", provider) => self.provider(provider, key.span(), value),
                 ("prices", model) => self.price(model, key.span(), value),
                 ("paths", "allow") => self.paths(value),
+                ("http", "allow") => self.hosts(value),
+                ("http", "ports") => self.ports(value),
+                ("secrets", "command") => self.command(value),
                 ("run", "allow-command") => match value.get_ref().as_bool() {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
@@ -214,6 +220,43 @@ impl SettingsReading<'_> {
         }
     }
 
+    fn hosts(&mut self, value: &Spanned<DeValue<'_>>) {
+        let Some(all) = value.get_ref().as_array() else {
+            return self
+                .wrong(value.span(), "`allow` must be a list of hosts: `[\"api.internal\", \"127.0.0.1:8080\"]`");
+        };
+        for one in all {
+            match one.get_ref().as_str().unwrap_or_default().parse() {
+                Ok(host) => self.found.settings.http.allow.push(host),
+                Err(NotAHost(_)) => {
+                    self.wrong(one.span(), "not a host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`");
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, value: &Spanned<DeValue<'_>>) {
+        let words = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
+        let words: Option<Vec<&str>> = words.flatten();
+        match words {
+            Some(words) if words.iter().any(|word| word.contains("{name}")) => {
+                self.found.settings.secrets = words.into_iter().map(str::to_owned).collect();
+            }
+            _ => self.wrong(
+                value.span(),
+                "`command` must be a list with `{name}` in it: `[\"op\", \"read\", \"op://work/{name}\"]`",
+            ),
+        }
+    }
+
+    fn ports(&mut self, value: &Spanned<DeValue<'_>>) {
+        let ports = value.get_ref().as_array().map(|all| all.iter().map(|one| port(one.get_ref())).collect());
+        match ports {
+            Some(Some(ports)) => self.found.settings.http.ports = ports,
+            _ => self.wrong(value.span(), "`ports` must be a list of ports: `[8443]`"),
+        }
+    }
+
     fn untrusted(&mut self, span: std::ops::Range<usize>, table: &str, does: &str, standing: &Standing) {
         let why = match standing {
             Standing::Changed => "the file changed since you trusted it",
@@ -238,6 +281,13 @@ impl SettingsReading<'_> {
 }
 
 /// Micro-dollars of a number of dollars.
+fn port(value: &DeValue<'_>) -> Option<u16> {
+    match value {
+        DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse().ok().filter(|port| *port != 0),
+        _ => None,
+    }
+}
+
 fn dollars(value: &DeValue<'_>) -> Option<u64> {
     match value {
         DeValue::Integer(n) => parse_dollars(n.as_str()).filter(|_| n.radix() == 10),

@@ -126,7 +126,15 @@ mod tests {
 
     async fn perform(request: &CommandRequest) -> Result<CommandOutput, ToolError> {
         let (key, meter) = (Key(Arc::from("k")), Meter::default());
-        let at = CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter };
+        let at = CallSite {
+            run: "run",
+            execution: 0,
+            key: &key,
+            step: StepId(0),
+            labels: &[],
+            meter: &meter,
+            discloses: false,
+        };
         Shell::default().run(at, request).await
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use trefoil::models::Registry;
 use trefoil::ports::{
     CallSite, CollectEvents, FnModel, MapSecrets, MemoryJournal, ModelError, ModelErrorKind, ModelRequest, Role,
-    ToolError, ToolHost, ToolRequest,
+    ToolError, ToolHost, ToolKind, ToolRequest,
 };
 use trefoil::{AnswersFrom, Engine, Error, EventKind, Failure, Findings, Flow, Key, Run, Value};
 
@@ -128,7 +128,7 @@ struct Forecast(Mutex<Vec<Value>>);
 
 #[async_trait]
 impl ToolHost for Forecast {
-    fn offers(&self, name: &str) -> bool {
+    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
         name == "forecast"
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {

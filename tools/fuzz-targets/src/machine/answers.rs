@@ -157,6 +157,7 @@ impl Answers {
                     step: activity.step,
                     labels: &activity.labels,
                     meter: &Meter::default(),
+                    discloses: false,
                 };
                 self.embedded(at, request).into()
             }

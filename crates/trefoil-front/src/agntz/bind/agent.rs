@@ -197,5 +197,9 @@ fn request_texts(reader: &Reader<'_>, http: &Http<'_>, names: &Arc<AgentNames>, 
         body.texts(&mut texts);
         texts.into_iter().for_each(|t| bind(t, Position::Data));
     }
-    http.auth.iter().for_each(|t| bind(t, Position::Header));
+    let mut auth = Vec::new();
+    if let Some(tree) = &http.auth {
+        tree.texts(&mut auth);
+    }
+    auth.into_iter().for_each(|t| bind(t, Position::Header));
 }

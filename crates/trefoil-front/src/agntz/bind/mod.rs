@@ -30,9 +30,6 @@ use gather::Gathered;
 use index::Ids;
 pub use index::id_of;
 
-/// What to do without a secret store.
-pub const NO_SECRETS: &str = "put the value in an environment variable, and read it as `env.NAME`";
-
 /// The agents that entries reach, by document.
 pub struct Units<'p> {
     /// The project.

@@ -1,14 +1,12 @@
 //! One agent to one flow.
 
-use trefoil_ir::{Budget, Flow, OnExceeded, Refused, StepId, StepKind};
+use trefoil_ir::{Budget, Flow, OnExceeded};
 use trefoil_syntax::Location;
 
 use super::body::{Body, refused};
 use super::{Lowering, intake, llm, pipeline, tool};
 use crate::agntz::bind::BoundAgent;
-use crate::agntz::bind::NO_SECRETS;
 use crate::agntz::manifest::Kind;
-use crate::build::plain;
 
 impl Lowering<'_, '_> {
     /// Lowers an agent, and those that it calls before it.
@@ -24,7 +22,6 @@ impl Lowering<'_, '_> {
         };
         let intake = intake::intake(self, bound);
         let Some(step) = body.step else { return };
-        let step = self.without_secrets(bound, step);
         if let Some(step) = self.builder.step_mut(step) {
             let at = agent.timeout_at.map(|at| Location::new(bound.at.file, at));
             (step.policy.timeout_ms, step.policy.timeout_at) = (agent.timeout_ms, at);
@@ -42,15 +39,6 @@ impl Lowering<'_, '_> {
             budget: agent.token_budget.map(budget),
         };
         self.builder.set_flow(bound.signature.flow, flow);
-    }
-
-    /// A step whose agent reads secrets: refused before anything runs, rather than run with empty values. What the agent
-    /// would do stays in the plan.
-    fn without_secrets(&mut self, bound: &BoundAgent<'_>, step: StepId) -> StepId {
-        let Some(place) = bound.texts.secret else { return step };
-        let refused = Refused { feature: "reading `secrets`".into(), message: NO_SECRETS.into() };
-        let refused = self.builder.step(plain(StepKind::Refused(refused), place));
-        self.builder.step(plain(StepKind::Sequence(vec![refused, step]), place))
     }
 }
 

@@ -48,6 +48,7 @@ fn request(http: &Http<'_>, typed: &dyn Fn(&Text) -> Expr) -> Expr {
     }
     parts.extend(http.body_type.map(|t| ("body_type".into(), Expr::Const(Value::from(t)))));
     parts.extend(http.body.as_ref().map(|b| ("body".into(), tree(b, typed))));
+    parts.extend(http.auth.as_ref().map(|a| ("auth".into(), tree(a, typed))));
     Expr::Object(parts)
 }
 

@@ -1,4 +1,4 @@
-//! `auth` of an http tool: how a token is got and applied. Only checked; http tools are not run by this version.
+//! `auth` of an http tool: how a token is got and applied.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;

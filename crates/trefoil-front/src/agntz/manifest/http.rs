@@ -23,8 +23,8 @@ pub struct Http<'n> {
     pub body_type: Option<&'static str>,
     /// The body.
     pub body: Option<Tree<'n>>,
-    /// Templates of the credentials.
-    pub auth: Vec<&'n Text>,
+    /// How a token is got and applied.
+    pub auth: Option<Tree<'n>>,
 }
 
 const METHODS: [(&str, &str); 5] =
@@ -81,7 +81,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     for entry in [fields.entry("headers"), body].into_iter().flatten() {
         inside(reader, fields, entry);
     }
-    let auth = fields.fields("auth").map(auth::read).unwrap_or_default();
+    let auth = fields.fields("auth").map(auth::read).zip(fields.entry("auth"));
+    let auth = auth.map(|(texts, entry)| body_tree(&entry.value).with_templates(&texts));
     Http {
         url,
         method: word.unwrap_or("GET"),
@@ -100,7 +101,9 @@ impl<'n> Http<'n> {
         if let Some(body) = &self.body {
             body.texts(into);
         }
-        into.extend(&self.auth);
+        if let Some(auth) = &self.auth {
+            auth.texts(into);
+        }
     }
 }
 

@@ -85,6 +85,18 @@ pub fn body_tree(node: &Node) -> Tree<'_> {
 }
 
 impl<'n> Tree<'n> {
+    /// The same where only these texts are templates; others are as they are written.
+    #[must_use]
+    pub fn with_templates(self, templates: &[&'n Text]) -> Self {
+        match self {
+            Tree::Text(text) if !templates.iter().any(|known| std::ptr::eq(*known, text)) => {
+                Tree::Data(trefoil_template::Value::from(&*text.value))
+            }
+            Tree::List(items) => Tree::List(items.into_iter().map(|t| t.with_templates(templates)).collect()),
+            Tree::Object(all) => Tree::Object(all.into_iter().map(|(k, t)| (k, t.with_templates(templates))).collect()),
+            other => other,
+        }
+    }
     /// Every template in it.
     pub fn texts(&self, into: &mut Vec<&'n Text>) {
         match self {

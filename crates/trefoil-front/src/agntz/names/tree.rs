@@ -58,7 +58,7 @@ impl Names for Root {
                 all.push((step.key.clone(), entry.note(format!("the output of `{}`", step.id))));
             }
         }
-        // `secrets` is a namespace too; as long as there is no secret store it is nothing to offer.
+        // `secrets` is a namespace too, but nothing to offer: a prompt must not read it.
         all.push(("env".into(), namespace(Source::Environment).note("environment variables: `env.NAME`")));
         all
     }

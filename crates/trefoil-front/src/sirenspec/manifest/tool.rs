@@ -70,15 +70,10 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
         config.finish();
         settings
     });
-    if let Some((sort, entry)) = sort.zip(tool) {
-        let (feature, help) = match sort {
-            Sort::Http => ("tool: http", "register a tool with this node's id to run it"),
-            Sort::Python => {
-                ("tool: python", "Python functions are not called; register a local tool with this node's id to run it")
-            }
-        };
+    if let (Some(Sort::Python), Some(entry)) = (sort, tool) {
         // Whether somebody answers it is known when a run starts, so the warning is all that happens here.
-        refusal::report(reader, reader.at(entry.value.span), feature, help);
+        let help = "Python functions are not called; register a local tool with this node's id to run it";
+        refusal::report(reader, reader.at(entry.value.span), "tool: python", help);
     }
     let output_key = match scalar::plain(fields, "output_key") {
         Some(text) if text.value.split('.').any(str::is_empty) => {

@@ -178,7 +178,6 @@ fn what_another_system_computes_is_text_here() {
     check_one(
         &tool("{{n}} == true"),
         expect![[r#"
-            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
         "#]],
     );

@@ -61,7 +61,6 @@ fn a_whole_value_in_the_signs_of_another_language_is_text() {
     check_one(
         "id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n",
         expect![[r#"
-            warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 4:86 not-a-placeholder: `$message` is text here, so its value is not read {maybe: "\"{{message}}\""}
         "#]],
     );
@@ -120,49 +119,42 @@ fn requests_are_looked_at_like_other_texts_but_for_their_address() {
         (
             "$TOKEN",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `$TOKEN` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "Bearer ${TOKEN}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:37 not-a-placeholder: `${TOKEN}` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "%TOKEN%",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `%TOKEN%` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "${env.TOKEN}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `${env.TOKEN}` is text, so `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "{env.TOKEN}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:30 not-a-placeholder: `{env.TOKEN}` is text, so `env.TOKEN` is not read: a placeholder has two braces on both sides {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "env.TOKEN",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:29 not-a-placeholder: `env.TOKEN` is text here, so its value is not read {maybe: "\"{{env.TOKEN}}\""}
             "#]],
         ),
         (
             "Bearer ${{ env.TOKEN }}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:37 not-a-placeholder: the `$` is not part of the placeholder: it stays in the text {maybe: remove the `$`: ""}
             "#]],
         ),
@@ -173,28 +165,24 @@ fn requests_are_looked_at_like_other_texts_but_for_their_address() {
         (
             "{query}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `{query}` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "${query}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `${query}` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "[[query]]",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `[[query]]` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),
         (
             "query}}",
             expect![[r#"
-                warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 10:15 not-a-placeholder: `query}}` is text, so `query` is not read: a placeholder has two braces on both sides {maybe: "{{query}}"}
             "#]],
         ),

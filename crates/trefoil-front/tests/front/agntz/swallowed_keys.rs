@@ -140,35 +140,30 @@ fn keys_of_a_request_stand_in_it() {
     check_one(
         &tool("  headers: { Accept: x, method: POST }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 8:25 swallowed-key: `method` is nested under `headers`, so it is not a key of the request (align it with `headers:` to make it a key of the request) [8:3 `headers` starts here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 9:23 swallowed-key: `body_type` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` starts here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             info 9:23 swallowed-key: `headers` is nested under `body`, so it is not a key of the request (align it with `body:` to make it a key of the request) [9:3 `body` starts here]
         "#]],
     );
     check_one(
         &tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 10:5 swallowed-key: `body` is read as one text: a key needs a space after `:` (write `a: "{{a}}"`)
         "#]],
     );
     check_one(
         &tool("  headers: { Authorisation: x }\n"),
         expect![[r#"
-            warning 6:9 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             warning 8:14 unknown-key: unknown header `Authorisation` (did you mean `Authorization`?) {maybe: "Authorization"}
         "#]],
     );

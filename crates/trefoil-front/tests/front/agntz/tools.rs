@@ -82,7 +82,6 @@ tool:
 "#,
         expect![[r#"
             error 5:9 invalid-name: `get-user` cannot be an http tool (start with a letter or `_`, then use letters, digits and `_`)
-            warning 5:9 missing-tool: no implementation for the http tool `get-user` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 6:31 invalid-url: `{b?}` is optional, which works only after the `?` of the URL
             warning 6:45 missing-input: `{d}` has no value: `params` does not have it
             error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? available: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`) {fix: "POST"}
@@ -101,7 +100,6 @@ kind: tool
 tool: { kind: http, name: f, url: "ftp://{x", body: { a: "b" } }
 "#,
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 3:35 invalid-url: `ftp://{x` is not an HTTP URL (start it with `https://` and a host)
             error 3:42 invalid-url: this `{` is not closed
             error 3:47 conflicting-keys: a GET request has no body (write `method: POST`, `PUT` or `PATCH`)
@@ -126,8 +124,6 @@ tool:
     refresh_on: [5]
 "#,
         expect![[r#"
-            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-            warning 9:63 refused: `secrets.A` is not supported yet: a run that reaches it does not start (put the value in an environment variable, and read it as `env.NAME`)
             error 10:28 unknown-value: `token_path` must start with `$` (for example `$.access_token`)
             error 11:14 missing-key: apply needs `name`
             error 11:39 unknown-value: `format` does not contain `{token}` (for example `Bearer {token}`)
@@ -150,9 +146,7 @@ tool:
     request: { url: https://x.example/login }
     extract: { token_path: $.access_token }
 "#,
-        expect![[r#"
-            warning 5:9 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-        "#]],
+        expect![""],
     );
 }
 
@@ -161,23 +155,16 @@ fn a_query_of_optional_placeholders() {
     let weather = |url: &str| {
         format!("id: a\nkind: tool\ntool: {{ kind: http, name: f, url: \"{url}\", params: {{ units: m }} }}\n")
     };
-    check_one(
-        &weather("https://x.example/now{?units,lang}"),
-        expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-        "#]],
-    );
+    check_one(&weather("https://x.example/now{?units,lang}"), expect![""]);
     check_one(
         &weather("https://x.example/now{?units,9}"),
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 3:57 invalid-url: `{9}` is not a valid placeholder (start with a letter or `_`, then use letters, digits and `_`)
         "#]],
     );
     check_one(
         &weather("https://x.example/now{?unit}"),
         expect![[r#"
-            warning 3:27 missing-tool: no implementation for the http tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 3:77 unknown-input: `units` is not a placeholder of the URL (did you mean `unit`?) {fix: "unit"}
         "#]],
     );
@@ -259,56 +246,48 @@ fn an_address_is_one() {
         (
             "https://example.com/users/:id/posts",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:62 not-a-placeholder: `:id` is text here (write a placeholder of the URL as `{id}`) {maybe: "{id}"}
             "#]],
         ),
         (
             "https://example.com/<city>",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:56 not-a-placeholder: `<city>` is text here (write a placeholder of the URL as `{city}`) {maybe: "{city}"}
             "#]],
         ),
         (
             "https://https://example.com/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: the URL starts with its scheme twice (remove one `https://`)
             "#]],
         ),
         (
             "https://api,example.com/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: `api,example.com` is not a valid host (separate its parts with one `.` each)
             "#]],
         ),
         (
             "https://api..example.com/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: `api..example.com` is not a valid host (separate its parts with one `.` each)
             "#]],
         ),
         (
             "https://<your-domain>/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:44 invalid-url: `<your-domain>` is a placeholder host (write the host to call)
             "#]],
         ),
         (
             "https://YOUR_HOST/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 warning 4:44 invalid-url: `YOUR_HOST` is a placeholder host (write the host to call)
             "#]],
         ),
         (
             "https://example.com:99999/x",
             expect![[r#"
-                warning 4:27 missing-tool: no implementation for the http tool `t` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
                 error 4:44 invalid-url: `99999` is not a valid port (use a number from 0 to 65535)
             "#]],
         ),

@@ -98,7 +98,6 @@ fn nodes_that_do_not_say_their_type() {
         "  n: {tool: http, config: {url: \"https://x\"}}\n",
         expect![[r#"
             error 5:7 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`) [5:7 only for tool nodes]
-            warning 5:13 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
         "#]],
     );
     // Somebody wrote a prompt where an agent has it.

@@ -399,7 +399,6 @@ fn tools_are_read_and_refused() {
     check_one(
         &node("tool: http, config: {url: \"http://x\", method: get, header: {}}"),
         expect![[r#"
-            warning 2:31 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             error 2:71 unknown-value: `method` cannot be `get` (did you mean `GET`? available: `GET`, `POST`) {fix: "GET"}
             warning 2:76 unknown-key: config has no key `header` (did you mean `headers`?) {fix: "headers"}
         "#]],

@@ -66,7 +66,6 @@ fn a_body_that_no_server_reads() {
     request(
         "      url: https://x.example.com\n      body: '{{ one.output }}'",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 10:7 no-effect: a GET request has no body (write `method: POST`)
         "#]],
     );
@@ -76,28 +75,24 @@ fn a_body_that_no_server_reads() {
     json(
         r#"'{"a": 1,}'"#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 11:13 wrong-type: the body is sent as JSON but does not parse: trailing comma
         "#]],
     );
     json(
         r#"'{"a": True}'"#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 11:13 wrong-type: the body is sent as JSON but does not parse: expected value (write `true`, `false` or `null`)
         "#]],
     );
     json(
         r#""{'a': '{{ one.output }}'}""#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 11:13 wrong-type: the body is sent as JSON but does not parse: its texts have single quotes (use double quotes: JSON requires them)
         "#]],
     );
     json(
         r#"'{"a": {{ one.output }}'"#,
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 11:13 wrong-type: the body is sent as JSON but does not parse: EOF while parsing an object
         "#]],
     );
@@ -108,18 +103,11 @@ fn a_body_that_no_server_reads() {
         "'{{ one.output }}'",
         "a=1&b={{ one.output }}",
     ] {
-        json(
-            fine,
-            expect![[r#"
-                warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
-            "#]],
-        );
+        json(fine, expect![""]);
     }
     request(
         "      url: https://x.example.com\n      method: POST\n      headers: {content-type: text/plain}\n      body: '{a, b}'",
-        expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
-        "#]],
+        expect![""],
     );
 }
 
@@ -131,21 +119,18 @@ fn headers_that_nobody_asks_for() {
     header(
         "Authorisation: x",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 10:17 invalid-name: unknown header `Authorisation` (did you mean `Authorization`?) {maybe: "Authorization"}
         "#]],
     );
     header(
         "Content_Type: x",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 10:17 invalid-name: unknown header `Content_Type` (did you mean `Content-Type`?) {maybe: "Content-Type"}
         "#]],
     );
     header(
         "\"Authorization:\": x",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 10:17 invalid-name: a header name cannot contain a colon: `Authorization:` (did you mean `Authorization`?) {maybe: 10:18 "Authorization"}
         "#]],
     );
@@ -153,26 +138,19 @@ fn headers_that_nobody_asks_for() {
         (
             "Bearer: {{ env.TOK }}",
             expect![[r#"
-                warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 warning 10:33 no-effect: `Bearer` needs a space before its value (write `Bearer {{ ... }}`) {maybe: write `Bearer `: "Bearer"}
             "#]],
         ),
         (
             "Bearer{{ env.TOK }}",
             expect![[r#"
-                warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 warning 10:33 no-effect: `Bearer` needs a space before its value (write `Bearer {{ ... }}`) {maybe: "Bearer "}
             "#]],
         ),
     ] {
         header(&format!("Authorization: \"{value}\""), expected);
     }
-    header(
-        "authorization: \"Bearer {{ env.TOK }}\", X-Authorization: y, ACCEPT: z, Accept-Language: en",
-        expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
-        "#]],
-    );
+    header("authorization: \"Bearer {{ env.TOK }}\", X-Authorization: y, ACCEPT: z, Accept-Language: en", expect![""]);
 }
 
 #[test]
@@ -180,16 +158,10 @@ fn a_blank_in_an_address() {
     request(
         "      url: 'https://x.example.com/a b?c={{ one.output }}'",
         expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
             warning 9:12 invalid-url: `https://x.example.com/a b?c={{ one.output }}` contains a space (write `%20`, or remove it)
         "#]],
     );
-    request(
-        "      url: ' https://x.example.com/a?c={{ one.output }}'",
-        expect![[r#"
-            warning 7:11 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
-        "#]],
-    );
+    request("      url: ' https://x.example.com/a?c={{ one.output }}'", expect![""]);
 }
 
 #[test]
@@ -244,42 +216,36 @@ fn addresses_that_are_none() {
         (
             "api.example.com/x",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 error 5:45 invalid-url: `api.example.com/x` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "htps://x/y",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 error 5:45 invalid-url: `htps://x/y` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "file:///etc/x",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 error 5:45 invalid-url: `file:///etc/x` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "https:/x/y",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 error 5:45 invalid-url: `https:/x/y` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "https://exa mple.com",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 error 5:45 invalid-url: `https://exa mple.com` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
         (
             "https:///x",
             expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
                 error 5:45 invalid-url: `https:///x` is not an HTTP URL (start it with `https://` and a host)
             "#]],
         ),
@@ -293,12 +259,7 @@ fn addresses_that_are_none() {
         "https://{{ env.HOST }}/x",
         "https://a.{{ env.HOST }}",
     ] {
-        tool(
-            fine,
-            expect![[r#"
-                warning 5:25 refused: `tool: http` is not supported yet (register a tool with this node's id to run it)
-            "#]],
-        );
+        tool(fine, expect![""]);
     }
 }
 

@@ -195,6 +195,12 @@ impl Context<'_> {
         self.present(value, text)
     }
 
+    /// A text that is a web address: values in it are percent-encoded.
+    pub fn address(&self, text: &Text) -> Result<Value, EvalStop> {
+        let value = text.template.address(&self.of(text)).map_err(|e| stop(e, text))?;
+        self.present(value, text)
+    }
+
     /// The same value, once it is known that every variable which this text reads and which must be set is set: what
     /// does not resolve fails where it is evaluated, and not later in the middle of an effect. Holes that came in with
     /// another step's result were looked at there.

@@ -1,7 +1,9 @@
 //! The plain effects: tools, commands, time.
 
-use trefoil_ir::{CommandCall, ToolCall};
-use trefoil_template::Value;
+use std::sync::Arc;
+
+use trefoil_ir::{CommandCall, Expr, ToolCall, ToolKind};
+use trefoil_template::{Object, Value};
 
 use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::FrameId;
@@ -9,9 +11,24 @@ use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 use crate::request::{CommandRequest, Request, ToolRequest};
 
+/// The argument of an http tool that is a web address.
+const URL: &str = "url";
+
 /// Asks for a tool call.
 pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, EvalStop> {
-    let arguments = turn.context(f, None, None).passing(&call.arguments)?;
+    let context = turn.context(f, None, None);
+    let arguments = match (&call.kind, &call.arguments) {
+        (ToolKind::Http, Expr::Object(members)) => {
+            let value = |(name, e): &(Arc<str>, Expr)| match e {
+                Expr::Template(text) | Expr::Typed(text) if **name == *URL => {
+                    Ok((name.clone(), context.address(text)?))
+                }
+                e => Ok((name.clone(), context.passing(e)?)),
+            };
+            members.iter().map(value).collect::<Result<Object, EvalStop>>()?.into()
+        }
+        (_, arguments) => context.passing(arguments)?,
+    };
     let request = ToolRequest { name: call.name.clone(), kind: call.kind.clone(), arguments };
     turn.effect(f, Request::Tool(request));
     Ok(Started::Running)

@@ -1,0 +1,106 @@
+//! The forms in which a secret comes back from those who were sent it: in JSON, in an address, in a form, in base64.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Letters of base64 that are looked for; fewer would mask what is none of it.
+const SHORTEST_BASE64: usize = 8;
+
+/// What addresses leave in a query, in a path, and in a value (<https://url.spec.whatwg.org/#percent-encoded-bytes>, RFC 3986).
+const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
+const PATH: &AsciiSet = &QUERY.add(b'?').add(b'^').add(b'`').add(b'{').add(b'}').remove(b'\'');
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// `encodeURIComponent` of JavaScript.
+const COMPONENT: &AsciiSet = &VALUE.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
+/// `application/x-www-form-urlencoded`, before spaces become `+`.
+const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b' ');
+
+/// The value itself, then every other form, each once.
+pub fn forms(value: &str) -> Vec<String> {
+    let mut all = vec![value.to_owned()];
+    let mut add = |form: String| {
+        if !form.is_empty() && !all.contains(&form) {
+            all.push(form);
+        }
+    };
+    let quoted = serde_json::Value::from(value).to_string();
+    add(quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned());
+    add(quoted.get(1..quoted.len() - 1).unwrap_or_default().replace('/', "\\/"));
+    for set in [QUERY, PATH, VALUE, COMPONENT, FORM] {
+        let encoded = utf8_percent_encode(value, set).to_string();
+        add(lower_hex(&encoded));
+        add(encoded.replace(' ', "+"));
+        add(encoded);
+    }
+    for alphabet in [alphabet::STANDARD, alphabet::URL_SAFE] {
+        let engine = GeneralPurpose::new(&alphabet, NO_PAD);
+        (0..3).filter_map(|offset| inside(&engine, value.as_bytes(), offset)).for_each(&mut add);
+    }
+    all
+}
+
+/// The letters of base64 that only this value decides, if so many bytes (0, 1 or 2) of a group of three come before it:
+/// `id:secret` of basic authentication has them, too.
+fn inside(engine: &GeneralPurpose, value: &[u8], offset: usize) -> Option<String> {
+    let bytes: Vec<u8> = std::iter::repeat_n(0, offset).chain(value.iter().copied()).collect();
+    let text = engine.encode(&bytes);
+    let first = (offset * 8).div_ceil(6);
+    let last = bytes.len() * 8 / 6;
+    text.get(first..last).filter(|sure| sure.len() >= SHORTEST_BASE64).map(str::to_owned)
+}
+
+/// `%C3` as `%c3`, which some servers write.
+fn lower_hex(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut left = 0;
+    for c in text.chars() {
+        if c == '%' {
+            left = 3;
+        }
+        out.push(if left > 0 { c.to_ascii_lowercase() } else { c });
+        left = usize::saturating_sub(left, 1);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUE: &str = "s3cr3t/ü +\"x\"=";
+
+    fn hides(text: &str) -> bool {
+        forms(VALUE).iter().any(|form| text.contains(form))
+    }
+
+    #[test]
+    fn every_form_is_known() {
+        for text in [
+            VALUE,
+            r#"s3cr3t/ü +\"x\"="#,
+            r#"s3cr3t\/ü +\"x\"="#,
+            "s3cr3t%2F%C3%BC%20%2B%22x%22%3D",
+            "s3cr3t%2f%c3%bc%20%2b%22x%22%3d",
+            "s3cr3t%2F%C3%BC+%2B%22x%22%3D",
+            "s3cr3t/%C3%BC%20+%22x%22=",
+        ] {
+            assert!(hides(text), "{text}");
+        }
+        for before in ["", "a", "ab", "abc", "id:"] {
+            for engine in [base64::engine::general_purpose::STANDARD, base64::engine::general_purpose::URL_SAFE] {
+                for after in ["", "!", "??"] {
+                    let text = engine.encode(format!("{before}{VALUE}{after}"));
+                    assert!(hides(&text), "{before} {after}: {text}");
+                }
+            }
+        }
+        assert!(!hides("s3cr3t") && !hides("c3Nl"));
+    }
+
+    #[test]
+    fn a_plain_value_has_few_forms() {
+        assert_eq!(forms("abcdefghijkl").len(), 4, "itself, and base64 at three places");
+    }
+}

@@ -1,0 +1,293 @@
+//! Sending, hop by hop.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::{Method, StatusCode, redirect};
+use url::{Host, Url};
+
+use super::address;
+use super::fault::Fault;
+use super::lookup::{Checked, Lookup, NotPublic, System};
+use super::rules::{self, Rules};
+
+/// What to do with an answer that points elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// It is the answer.
+    Never,
+    /// Follow within the same scheme, host and port.
+    SameOrigin,
+    /// Follow anywhere that the rules allow. To another origin, neither a body nor headers with credentials are sent.
+    Anywhere,
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// `GET`, `POST`, ...
+    pub method: Method,
+    /// The address, complete.
+    pub url: String,
+    /// Headers. Those that make up the connection (`Host`, `Content-Length`, ...) are refused.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+    /// Redirects.
+    pub follow: Follow,
+    /// A limit of its own, if it is shorter than that of the rules.
+    pub time: Option<Duration>,
+}
+
+impl Call {
+    /// A `GET` of an address that follows redirects to the same origin.
+    pub fn get(url: impl Into<String>) -> Self {
+        let (headers, body, time) = Default::default();
+        Self { method: Method::GET, url: url.into(), headers, body, follow: Follow::SameOrigin, time }
+    }
+}
+
+/// What came back, whatever its status.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The body, whole.
+    pub body: Vec<u8>,
+    /// Where it came from, after redirects.
+    pub url: Url,
+}
+
+/// The client. Cheap to clone; connections are shared.
+#[derive(Clone)]
+pub struct Client {
+    rules: Arc<Rules>,
+    /// For hosts that anybody may call: only public addresses.
+    public: reqwest::Client,
+    /// For hosts that the operator allows by name.
+    trusted: reqwest::Client,
+}
+
+/// Headers that belong to the connection, or would talk to a proxy.
+const CONNECTION: &[&str] = &[
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "upgrade",
+    "te",
+    "trailer",
+    "keep-alive",
+    "accept-encoding",
+    "expect",
+    "proxy-authorization",
+    "proxy-connection",
+];
+/// Headers that say nothing about who asks: all that go along to another origin.
+const HARMLESS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
+
+impl Client {
+    /// A client under these rules.
+    pub fn new(rules: Rules) -> Result<Self, Fault> {
+        Self::with_lookup(rules, Arc::new(System))
+    }
+
+    /// The same with names looked up by somebody else.
+    pub fn with_lookup(rules: Rules, lookup: Arc<dyn Lookup>) -> Result<Self, Fault> {
+        let rules = Arc::new(rules);
+        let client = |trusted| {
+            let checked = Checked { lookup: lookup.clone(), rules: rules.clone(), trusted };
+            // Fails when somebody was first; any provider will do.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            reqwest::Client::builder()
+                .redirect(redirect::Policy::none())
+                .no_proxy()
+                .referer(false)
+                .dns_resolver(Arc::new(checked))
+                .connect_timeout(rules.limits.connect)
+                .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
+                .build()
+                .map_err(|e| Fault::Invalid(format!("cannot create an HTTP client: {}", innermost(&e))))
+        };
+        Ok(Self { public: client(false)?, trusted: client(true)?, rules })
+    }
+
+    /// Whether an address may be called, as far as its text says. A name can still turn out to mean a private address.
+    pub fn check(&self, url: &str) -> Result<(), Fault> {
+        self.allowed(&parsed(url)?).map(|_| ())
+    }
+
+    /// Whether the operator has allowed an address by name: it may be told what is not for everybody.
+    pub fn is_allowed_by_name(&self, url: &str) -> bool {
+        let Ok(url) = parsed(url) else { return false };
+        let at = url.host().zip(url.port_or_known_default());
+        at.is_some_and(|(host, port)| self.rules.allow.iter().any(|rule| rule.names(&host, port)))
+    }
+
+    /// Sends a call and reads the whole answer.
+    pub async fn send(&self, call: Call) -> Result<Answer, Fault> {
+        let limit = call.time.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.time));
+        match tokio::time::timeout(limit, self.follow(call)).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Fault::Timeout(limit.as_secs().max(1))),
+        }
+    }
+
+    async fn follow(&self, call: Call) -> Result<Answer, Fault> {
+        let mut url = parsed(&call.url)?;
+        let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
+        for _ in 0..=self.rules.limits.redirects {
+            let client = self.allowed(&url)?;
+            let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
+            if let Some(body) = &body {
+                request = request.body(body.clone());
+            }
+            let response = request.send().await.map_err(|e| failure(&url, &e))?;
+            let status = response.status();
+            let Some(next) = location(&url, &response).filter(|_| call.follow != Follow::Never) else {
+                return self.read(response, url).await;
+            };
+            let next = next?;
+            if url.scheme() == "https" && next.scheme() == "http" {
+                return Err(Fault::Refused(format!("{} redirects from https to http", host(&url))));
+            }
+            // RFC 9110, 15.4: these turn into a GET without a body; the others repeat the request.
+            let to_get = status == StatusCode::SEE_OTHER && method != Method::HEAD
+                || matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND) && method == Method::POST;
+            if to_get {
+                (method, body) = (Method::GET, None);
+                headers.remove(reqwest::header::CONTENT_TYPE);
+            }
+            if rules::origin(&url) != rules::origin(&next) {
+                let what = format!("{} redirects to {}", host(&url), host(&next));
+                if call.follow == Follow::SameOrigin {
+                    return Err(Fault::Refused(format!("{what}, which is another origin")));
+                }
+                if body.is_some() {
+                    return Err(Fault::Refused(format!("{what}, and the request has a body that is not for it")));
+                }
+                headers = HARMLESS.iter().filter_map(|name| known(&headers, name)).collect();
+            }
+            url = next;
+        }
+        Err(Fault::Refused(format!("more than {} redirects", self.rules.limits.redirects)))
+    }
+
+    /// The client for an address; none if it must not be called.
+    fn allowed(&self, url: &Url) -> Result<&reqwest::Client, Fault> {
+        let refused = |why: String| Fault::Refused(why);
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refused(format!("`{}` is not `http` or `https`", url.scheme())));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(refused("an address must not have a user name or password".to_owned()));
+        }
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return Err(refused("an address must have a host".to_owned()));
+        };
+        if self.rules.allow.iter().any(|rule| rule.names(&host, port)) {
+            return Ok(&self.trusted);
+        }
+        if !rules::is_standard(port) && !self.rules.ports.contains(&port) {
+            return Err(refused(format!("port {port} is not allowed")));
+        }
+        let inside = match host {
+            Host::Ipv4(four) => address::check(four.into()),
+            Host::Ipv6(six) => address::check(six.into()),
+            Host::Domain(name) if rules::is_inside(name) => {
+                return Err(refused(format!("`{name}` is a name inside a network")));
+            }
+            Host::Domain(_) => Ok(()),
+        };
+        inside.map(|()| &self.public).map_err(|why| refused(why.to_string()))
+    }
+
+    async fn read(&self, mut response: reqwest::Response, url: Url) -> Result<Answer, Fault> {
+        let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
+        if encoded {
+            return Err(Fault::Broken(format!("{} compressed its answer although it was not asked to", host(&url))));
+        }
+        let limit = self.rules.limits.body;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await.map_err(|e| failure(&url, &e))? {
+            if body.len() + bytes.len() > limit {
+                return Err(Fault::TooLarge(limit));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(Answer { status, headers, body, url })
+    }
+}
+
+fn parsed(url: &str) -> Result<Url, Fault> {
+    Url::parse(url).map_err(|why| Fault::Invalid(format!("invalid address: {why}")))
+}
+
+fn headers(all: &[(String, String)]) -> Result<HeaderMap, Fault> {
+    let mut map = HeaderMap::new();
+    for (name, value) in all {
+        let key = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| Fault::Invalid(format!("`{}` is not a header name", name.escape_debug())))?;
+        if CONNECTION.contains(&key.as_str()) {
+            return Err(Fault::Invalid(format!("the header `{key}` cannot be set")));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            Fault::Invalid(format!("the value of the header `{key}` has characters that headers cannot have"))
+        })?;
+        value.set_sensitive(true);
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+fn known(headers: &HeaderMap, name: &'static str) -> Option<(HeaderName, HeaderValue)> {
+    Some((HeaderName::from_static(name), headers.get(name)?.clone()))
+}
+
+/// Where an answer points.
+fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Fault>> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let to = response.headers().get(LOCATION)?;
+    let wrong = || Fault::Broken(format!("{} redirects to something that is not an address", host(from)));
+    Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
+}
+
+/// Host and port for messages: a path or a query may hold what is not to be shown.
+fn host(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("`{}{port}`", url.host_str().unwrap_or_default())
+}
+
+fn failure(url: &Url, error: &reqwest::Error) -> Fault {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
+    while let Some(inner) = cause {
+        if let Some(refused) = inner.downcast_ref::<NotPublic>() {
+            return Fault::Refused(refused.0.clone());
+        }
+        cause = inner.source();
+    }
+    if error.is_builder() {
+        Fault::Invalid(format!("cannot call {}: {}", host(url), innermost(error)))
+    } else if error.is_connect() {
+        Fault::Unreachable(format!("cannot reach {}: {}", host(url), innermost(error)))
+    } else {
+        let what = innermost(error);
+        Fault::Broken(format!("{} closed the connection before the answer was complete ({what})", host(url)))
+    }
+}
+
+/// The innermost cause says what happened; the outer ones repeat the address.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: Option<&dyn std::error::Error> = error.source();
+    while let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
+    }
+    cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
+}

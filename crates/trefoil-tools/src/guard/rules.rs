@@ -1,0 +1,210 @@
+//! What the operator allows. Nothing here ever comes from a manifest.
+
+use std::fmt;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::{Host, Url};
+
+/// Who may be called, and how much may come back.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// Hosts that are called although they are not public, or at another port.
+    pub allow: Vec<AllowedHost>,
+    /// Ports beside 80 and 443 at which public hosts are called.
+    pub ports: Vec<u16>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// What one call may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// From the first byte sent to the last one read.
+    pub time: Duration,
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// Bytes of a body.
+    pub body: usize,
+    /// Redirects that are followed.
+    pub redirects: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { time: Duration::from_secs(30), connect: Duration::from_secs(15), body: 8 << 20, redirects: 5 }
+    }
+}
+
+/// A host that the operator allows: `api.internal`, `*.corp.example`, `127.0.0.1:8080`, `10.1.0.0/16`.
+///
+/// Without a port, the standard ports (80, 443) are allowed; `:*` allows all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedHost {
+    name: Name,
+    port: Port,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Name {
+    /// This name.
+    Exactly(String),
+    /// All names that end so; with its dot.
+    Ending(String),
+    /// These addresses, written as such or found for any name.
+    Addresses(IpNet),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Port {
+    Standard,
+    Only(u16),
+    Any,
+}
+
+/// A text is not a host that can be allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`")]
+pub struct NotAHost(pub String);
+
+impl std::str::FromStr for AllowedHost {
+    type Err = NotAHost;
+
+    fn from_str(text: &str) -> Result<Self, NotAHost> {
+        let wrong = || NotAHost(text.to_owned());
+        if let Ok(net) = text.parse::<IpNet>() {
+            return Ok(Self { name: Name::Addresses(net), port: Port::Any });
+        }
+        let (host, port) = split_port(text).ok_or_else(wrong)?;
+        let name = match host.strip_prefix("*.") {
+            Some(domain) => match Host::parse(domain).map_err(|_| wrong())? {
+                Host::Domain(domain) => Name::Ending(format!(".{domain}")),
+                Host::Ipv4(_) | Host::Ipv6(_) => return Err(wrong()),
+            },
+            None => match Host::parse(host).map_err(|_| wrong())? {
+                Host::Domain(domain) => Name::Exactly(without_dot(&domain).to_owned()),
+                Host::Ipv4(four) => Name::Addresses(IpNet::from(std::net::IpAddr::V4(four))),
+                Host::Ipv6(six) => Name::Addresses(IpNet::from(std::net::IpAddr::V6(six))),
+            },
+        };
+        Ok(Self { name, port })
+    }
+}
+
+fn split_port(text: &str) -> Option<(&str, Port)> {
+    let Some((host, port)) = text.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'))
+    else {
+        return Some((text, Port::Standard));
+    };
+    let port = if port == "*" { Port::Any } else { Port::Only(port.parse().ok().filter(|port| *port != 0)?) };
+    Some((host, port))
+}
+
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Name::Exactly(name) => write!(f, "{name}")?,
+            Name::Ending(end) => write!(f, "*{end}")?,
+            Name::Addresses(net) => write!(f, "{net}")?,
+        }
+        match self.port {
+            Port::Only(port) => write!(f, ":{port}"),
+            Port::Any if !matches!(self.name, Name::Addresses(_)) => write!(f, ":*"),
+            Port::Standard | Port::Any => Ok(()),
+        }
+    }
+}
+
+impl AllowedHost {
+    /// Whether it allows this host by its name, at this port.
+    pub(super) fn names(&self, host: &Host<&str>, port: u16) -> bool {
+        let same = match (&self.name, host) {
+            (Name::Exactly(name), Host::Domain(host)) => without_dot(host) == name,
+            (Name::Ending(end), Host::Domain(host)) => without_dot(host).ends_with(end.as_str()),
+            (Name::Addresses(net), Host::Ipv4(four)) => net.contains(&std::net::IpAddr::V4(*four)),
+            (Name::Addresses(net), Host::Ipv6(six)) => net.contains(&std::net::IpAddr::V6(*six)),
+            _ => false,
+        };
+        same && self.takes(port)
+    }
+    /// Whether it allows an address, at any port, that some name was found to mean. One with a port is only for those who
+    /// write the address.
+    pub(super) fn holds(&self, address: std::net::IpAddr) -> bool {
+        self.port == Port::Any && matches!(&self.name, Name::Addresses(net) if net.contains(&address))
+    }
+    fn takes(&self, port: u16) -> bool {
+        match self.port {
+            Port::Standard => is_standard(port),
+            Port::Only(only) => only == port,
+            Port::Any => true,
+        }
+    }
+}
+
+/// A name with the dot of the root at its end is the same name.
+pub(super) fn without_dot(host: &str) -> &str {
+    host.strip_suffix('.').unwrap_or(host)
+}
+
+/// Ports that anybody may be called at.
+pub(super) fn is_standard(port: u16) -> bool {
+    matches!(port, 80 | 443)
+}
+
+/// Names that never mean a host of the internet: RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`, and clouds' metadata.
+pub(super) fn is_inside(host: &str) -> bool {
+    const ENDINGS: &[&str] = &["localhost", "local", "internal", "home.arpa", "localdomain", "intranet", "lan", "corp"];
+    let host = without_dot(host);
+    let ends = |end: &&str| host.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    !host.contains('.') || ENDINGS.iter().any(ends)
+}
+
+/// Scheme, host and port: what has to be the same for credentials to follow.
+pub(super) fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
+    (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(rule: &str, url: &str) -> bool {
+        let url = Url::parse(url).unwrap();
+        let rule: AllowedHost = rule.parse().unwrap();
+        rule.names(&url.host().unwrap(), url.port_or_known_default().unwrap())
+    }
+
+    #[test]
+    fn a_host_is_allowed_as_it_is_written() {
+        assert!(allows("api.internal", "https://API.internal./x"));
+        assert!(!allows("api.internal", "https://api.internal:8443"));
+        assert!(allows("api.internal:8443", "https://api.internal:8443"));
+        assert!(allows("*.corp.example", "http://a.b.corp.example"));
+        assert!(
+            !allows("*.corp.example", "http://corp.example") && !allows("*.corp.example", "http://evilcorp.example")
+        );
+        assert!(allows("127.0.0.1:8080", "http://0x7f.1:8080"));
+        assert!(allows("10.0.0.0/8", "http://10.9.8.7:81") && !allows("10.0.0.0/8", "http://11.0.0.1"));
+        assert!(allows("[::1]:81", "http://[::1]:81") && allows("localhost:*", "http://localhost:1234"));
+    }
+
+    #[test]
+    fn what_is_no_host_is_not_allowed_by_accident() {
+        for text in ["", "http://x", "a b", "x:0", "x:70000", "*.1.2.3.4", "10.0.0.0/33", "x/y"] {
+            assert_eq!(text.parse::<AllowedHost>(), Err(NotAHost(text.to_owned())), "{text}");
+        }
+        for text in ["api.internal", "*.corp.example:81", "10.0.0.0/8", "x.y:*"] {
+            assert_eq!(text.parse::<AllowedHost>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn names_of_networks_at_home_are_inside() {
+        for host in
+            ["localhost", "a.localhost.", "printer.local", "metadata", "metadata.google.internal", "x.home.arpa"]
+        {
+            assert!(is_inside(host), "{host}");
+        }
+        assert!(!is_inside("example.com") && !is_inside("mylocal.com") && !is_inside("notlocalhost.org"));
+    }
+}

@@ -1,0 +1,179 @@
+//! `auth` of an http tool: where a token comes from, and where it goes.
+
+use std::time::Duration;
+
+use trefoil_runtime::ToolError;
+use trefoil_template::{Object, Value};
+
+use super::failed;
+use super::request::{call, with_query};
+use crate::guard::{Answer, Call};
+
+/// Seconds that a token is kept if nobody says how long it lives.
+const TTL: u64 = 3_000;
+/// Seconds before a token's end at which a new one is got.
+const EARLY: u64 = 30;
+
+/// How a token is got and used.
+pub struct Auth {
+    /// The same for requests that may share a token. Holds secrets; never shown.
+    pub key: String,
+    get: Call,
+    token: Extract,
+    expires: Option<Path>,
+    apply: Apply,
+    ttl: Option<Duration>,
+    refresh_on: Vec<u64>,
+}
+
+enum Extract {
+    Text,
+    Json(Path),
+}
+
+enum Apply {
+    Header { name: String, format: String },
+    Query { name: String, format: String },
+}
+
+impl Auth {
+    /// `type: oauth2_client_credentials` (RFC 6749, 4.4) or `type: token_exchange`.
+    pub fn of(all: &Object) -> Result<Self, ToolError> {
+        let text = |key: &str| all.get(key).filter(|v| !v.is_null()).map(|v| v.to_text().to_string());
+        let (get, token, expires, apply) = match text("type").as_deref() {
+            Some("oauth2_client_credentials") => {
+                let need = |key: &str| text(key).ok_or_else(|| failed(format!("`auth` has no `{key}`")));
+                let (id, secret) = (need("client_id")?, need("client_secret")?);
+                let mut form = vec![("grant_type", "client_credentials".to_owned())];
+                form.extend(text("scope").map(|scope| ("scope", scope)));
+                let mut headers = Vec::new();
+                if text("creds_location").as_deref() == Some("body") {
+                    form.extend([("client_id", id), ("client_secret", secret)]);
+                } else {
+                    headers.push(("authorization".to_owned(), basic(&id, &secret)));
+                }
+                headers.push(("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned()));
+                headers.push(("accept".to_owned(), "application/json".to_owned()));
+                let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+                let method = reqwest::Method::POST;
+                let get = Call { method, headers, body: Some(body.into_bytes()), ..Call::get(need("token_url")?) };
+                let bearer = Apply::Header { name: "authorization".to_owned(), format: "Bearer {token}".to_owned() };
+                (get, Extract::Json(Path::of("$.access_token")), Some(Path::of("$.expires_in")), bearer)
+            }
+            Some("token_exchange") => exchange(all)?,
+            _ => return Err(failed("`auth` has an unknown `type`")),
+        };
+        let seconds = all.get("cache_ttl").and_then(Value::as_f64).filter(|s| s.is_finite() && *s > 0.0);
+        let statuses = all.get("refresh_on").and_then(Value::as_list);
+        let refresh_on = statuses.map(|all| all.iter().filter_map(Value::as_f64).map(|status| status as u64).collect());
+        Ok(Self {
+            key: Value::from(all.clone()).to_text().to_string(),
+            get,
+            token,
+            expires,
+            apply,
+            ttl: seconds.map(Duration::from_secs_f64),
+            refresh_on: refresh_on.unwrap_or_else(|| vec![401]),
+        })
+    }
+
+    /// The call that gets a token.
+    pub fn call(&self) -> Call {
+        self.get.clone()
+    }
+
+    /// The token in its answer, and how long it lives.
+    pub fn read(&self, answer: &Answer) -> Result<(String, Duration), ToolError> {
+        if !answer.status.is_success() {
+            // What such a server says may hold the credentials.
+            return Err(failed(format!("the token was refused with {}", answer.status.as_u16())));
+        }
+        let text = String::from_utf8_lossy(&answer.body);
+        let json: Option<Value> = serde_json::from_str(&text).ok();
+        let token = match &self.token {
+            Extract::Text => Some(text.trim().to_owned()),
+            Extract::Json(path) => json.as_ref().and_then(|json| path.find(json)).map(|v| v.to_text().to_string()),
+        };
+        let token = token.filter(|token| !token.is_empty()).ok_or_else(|| failed("the answer has no token"))?;
+        let lives = || {
+            let seconds = self.expires.as_ref()?.find(json.as_ref()?)?;
+            let seconds = seconds.as_f64().or_else(|| seconds.to_text().parse().ok())?;
+            (0.0..1e9).contains(&seconds).then_some(seconds as u64)
+        };
+        let ttl = self.ttl.unwrap_or_else(|| Duration::from_secs(lives().unwrap_or(TTL)));
+        Ok((token, ttl.saturating_sub(Duration::from_secs(EARLY.min(ttl.as_secs() / 2)))))
+    }
+
+    /// A call with a token.
+    pub fn apply(&self, mut to: Call, token: &str) -> Call {
+        match &self.apply {
+            Apply::Header { name, format } => {
+                to.headers.retain(|(have, _)| !have.eq_ignore_ascii_case(name));
+                to.headers.push((name.clone(), format.replace("{token}", token)));
+            }
+            Apply::Query { name, format } => {
+                let value = Value::from(format.replace("{token}", token));
+                to.url = with_query(&to.url, [(name.as_str(), &value)]);
+            }
+        }
+        to
+    }
+
+    /// Whether such a status means that the token is no longer good.
+    pub fn refreshes_on(&self, status: u16) -> bool {
+        self.refresh_on.contains(&u64::from(status))
+    }
+}
+
+fn exchange(all: &Object) -> Result<(Call, Extract, Option<Path>, Apply), ToolError> {
+    let empty = Object::default();
+    let part = |key: &str| all.get(key).and_then(Value::as_object).unwrap_or(&empty);
+    let (request, extract, apply) = (part("request"), part("extract"), part("apply"));
+    let url = request.get("url").ok_or_else(|| failed("`auth.request` has no `url`"))?;
+    let mut get = call(request, url.to_text().to_string())?;
+    if request.get("method").is_none() {
+        get.method = reqwest::Method::POST;
+    }
+    let text = |of: &Object, key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
+    let token = match text(extract, "response_format").as_deref() {
+        Some("text") => Extract::Text,
+        _ => Extract::Json(Path::of(&text(extract, "token_path").unwrap_or_else(|| "$.access_token".to_owned()))),
+    };
+    let expires = text(extract, "expires_path").map(|path| Path::of(&path));
+    let name = text(apply, "name");
+    let apply = match text(apply, "location").as_deref() {
+        Some("query") => Apply::Query {
+            name: name.ok_or_else(|| failed("`auth.apply` has no `name`"))?,
+            format: text(apply, "format").unwrap_or_else(|| "{token}".to_owned()),
+        },
+        _ => Apply::Header {
+            name: name.unwrap_or_else(|| "Authorization".to_owned()),
+            format: text(apply, "format").unwrap_or_else(|| "Bearer {token}".to_owned()),
+        },
+    };
+    Ok((get, token, expires, apply))
+}
+
+/// RFC 6749, 2.3.1: both parts are form-encoded before they are joined.
+fn basic(id: &str, secret: &str) -> String {
+    use base64::Engine as _;
+    let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encode(id), encode(secret));
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
+}
+
+/// A path such as `$.data[0].token`.
+struct Path(Vec<String>);
+
+impl Path {
+    fn of(text: &str) -> Self {
+        let names = text.trim_start_matches('$').split(['.', '[', ']']).filter(|name| !name.is_empty());
+        Self(names.map(|name| name.trim_matches(['\'', '"']).to_owned()).collect())
+    }
+    fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(value, |value, name| match value {
+            Value::List(items) => items.get(name.parse::<usize>().ok()?),
+            value => value.as_object()?.get(name.as_str()),
+        })
+    }
+}

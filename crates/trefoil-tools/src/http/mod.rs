@@ -1,0 +1,97 @@
+//! HTTP tools: a request whose parts a workflow has filled in, sent by the guarded client.
+//!
+//! The arguments of such a tool are its request: `url`, `method`, `params` (values for `{placeholders}` of the address), `headers`,
+//! `body_type`, `body`, `auth`, `timeout_ms`. What comes back is the body: JSON as what it says, other text as text. A status of
+//! 400 and above is a failure.
+
+mod auth;
+mod placeholders;
+mod request;
+mod response;
+mod token;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use trefoil_ir::ToolKind;
+use trefoil_machine::ToolRequest;
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_template::Value;
+
+use crate::guard::{Call, Client, Fault};
+
+/// Calls HTTP tools.
+#[derive(Clone)]
+pub struct HttpTools {
+    client: Client,
+    tokens: Arc<token::Tokens>,
+}
+
+impl HttpTools {
+    /// With this client.
+    pub fn new(client: Client) -> Self {
+        Self { client, tokens: Arc::default() }
+    }
+
+    /// Values of the environment and secrets go only where the operator said so. What a manifest names is a stranger's.
+    fn may_disclose(&self, call: &Call) -> Result<(), ToolError> {
+        if self.client.is_allowed_by_name(&call.url) {
+            return Ok(());
+        }
+        // Says first what is wrong with the address itself.
+        self.client.check(&call.url)?;
+        let host =
+            url::Url::parse(&call.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+        Err(failed(format!(
+            "the request has values of the environment or secrets, and `{host}` is not allowed to see them: pass `--allow-host {host}`"
+        )))
+    }
+}
+
+#[async_trait]
+impl ToolHost for HttpTools {
+    fn offers(&self, _name: &str, kind: &ToolKind) -> bool {
+        *kind == ToolKind::Http
+    }
+
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let (call, auth) = request::of(&request.arguments)?;
+        if at.discloses {
+            self.may_disclose(&call)?;
+        }
+        let Some(auth) = auth else { return response::value(self.client.send(call).await?, None) };
+        if at.discloses {
+            self.may_disclose(&auth.call())?;
+        }
+        let token = self.tokens.get(&self.client, &auth).await?;
+        let answer = self.client.send(auth.apply(call.clone(), &token)).await?;
+        if !auth.refreshes_on(answer.status.as_u16()) {
+            return response::value(answer, Some(&token));
+        }
+        // The server has forgotten the token, or never knew it: once more with a new one.
+        self.tokens.forget(&auth, &token).await;
+        let token = self.tokens.get(&self.client, &auth).await?;
+        response::value(self.client.send(auth.apply(call, &token)).await?, Some(&token))
+    }
+
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        // RFC 9110, 9.2.2.
+        let method = request.arguments.as_object().and_then(|all| all.get("method")?.as_str());
+        method.is_none_or(|method| matches!(method, "GET" | "HEAD" | "PUT" | "DELETE"))
+    }
+}
+
+impl From<Fault> for ToolError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Timeout(_) => Self::Timeout,
+            Fault::Unreachable(what) | Fault::Broken(what) => Self::Network(what),
+            Fault::Refused(_) | Fault::Invalid(_) | Fault::TooLarge(_) => Self::Failed(fault.to_string()),
+        }
+    }
+}
+
+fn failed(what: impl Into<String>) -> ToolError {
+    ToolError::Failed(what.into())
+}

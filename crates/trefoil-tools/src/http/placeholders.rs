@@ -1,0 +1,151 @@
+//! `{x}` and `{x?}` in the address of an agntz http tool. A value is percent-encoded; a pair of the query whose optional value is
+//! missing is dropped. `{?a,b}` stands for optional pairs (RFC 6570, 3.2.8).
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use trefoil_runtime::ToolError;
+use trefoil_template::{Object, Value};
+
+use super::failed;
+
+/// All but what RFC 3986 calls unreserved.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The address with its values.
+pub fn fill(url: &str, params: &Object) -> Result<String, ToolError> {
+    let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
+    let (path, query) = split(address);
+    let mut out = filled(path, params)?.ok_or_else(|| failed("a placeholder of the path has no value"))?;
+    let mut separator = '?';
+    let mut add = |out: &mut String, pair: &str| {
+        out.push(separator);
+        out.push_str(pair);
+        separator = '&';
+    };
+    for part in query {
+        match part {
+            QueryPart::Pairs(text) => {
+                for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+                    if let Some(pair) = filled(pair, params)? {
+                        add(&mut out, &pair);
+                    }
+                }
+            }
+            QueryPart::Names(names) => {
+                for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                    if let Some(value) = given(params, name) {
+                        add(&mut out, &format!("{name}={}", utf8_percent_encode(&value.to_text(), VALUE)));
+                    }
+                }
+            }
+        }
+    }
+    if let Some(fragment) = fragment {
+        out.push('#');
+        out.push_str(fragment);
+    }
+    Ok(out)
+}
+
+enum QueryPart<'u> {
+    /// `a=1&b={x}`
+    Pairs(&'u str),
+    /// `a,b` of `{?a,b}` or `{&a,b}`
+    Names(&'u str),
+}
+
+/// An address without its fragment: the path, and the parts of the query.
+fn split(address: &str) -> (&str, Vec<QueryPart<'_>>) {
+    let mut parts = Vec::new();
+    // `{x?}` has a question mark that begins no query.
+    let begins = |at: usize| {
+        let after = address.get(at + 1..).unwrap_or_default();
+        !after.starts_with('}')
+    };
+    let Some(at) = address.match_indices('?').map(|(at, _)| at).find(|at| begins(*at)) else {
+        return (address, parts);
+    };
+    let (path, mut rest) = address.split_at(at);
+    let path = match path.strip_suffix('{') {
+        Some(path) => {
+            rest = address.get(at - 1..).unwrap_or_default();
+            path
+        }
+        None => {
+            rest = rest.get(1..).unwrap_or_default();
+            path
+        }
+    };
+    while let Some(open) = ["{?", "{&"].iter().filter_map(|mark| rest.find(mark)).min() {
+        let (before, from) = rest.split_at(open);
+        parts.push(QueryPart::Pairs(before));
+        let inside = from.get(2..).unwrap_or_default();
+        let (names, after) = inside.split_once('}').unwrap_or((inside, ""));
+        parts.push(QueryPart::Names(names));
+        rest = after;
+    }
+    parts.push(QueryPart::Pairs(rest));
+    (path, parts)
+}
+
+/// A text with its placeholders filled in; none: an optional one has no value.
+fn filled(text: &str, params: &Object) -> Result<Option<String>, ToolError> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, end)) = after.split_once('}').filter(|(name, _)| is_name(name.trim_end_matches('?'))) else {
+            // What is no placeholder is as it is written.
+            out.push_str(before);
+            out.push('{');
+            rest = after;
+            continue;
+        };
+        out.push_str(before);
+        rest = end;
+        let (name, optional) = name.strip_suffix('?').map_or((name, false), |name| (name, true));
+        match given(params, name) {
+            Some(value) => out.extend(utf8_percent_encode(&value.to_text(), VALUE)),
+            None if optional => return Ok(None),
+            None => return Err(failed(format!("`{{{name}}}` in the address has no value"))),
+        }
+    }
+    out.push_str(rest);
+    Ok(Some(out))
+}
+
+fn given<'p>(params: &'p Object, name: &str) -> Option<&'p Value> {
+    params.get(name).filter(|value| !value.is_null())
+}
+
+fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> String {
+        let params = serde_json::json!({"id": "a/b", "q": "x y", "n": 3, "none": null});
+        let params = Value::from_json(params);
+        fill(text, params.as_object().unwrap()).unwrap_or_else(|e| format!("error: {e}"))
+    }
+
+    #[test]
+    fn values_are_encoded_and_what_is_optional_may_be_missing() {
+        for (text, expected) in [
+            ("https://h/items/{id}", "https://h/items/a%2Fb"),
+            ("https://h/{id}?q={q}&m={m?}&n={n?}", "https://h/a%2Fb?q=x%20y&n=3"),
+            ("https://h/?m={m?}", "https://h/"),
+            ("https://h/x{?q,m,n}", "https://h/x?q=x%20y&n=3"),
+            ("https://h/x?a=1{&q,none}#top", "https://h/x?a=1&q=x%20y#top"),
+            ("https://h/x?f={\"a\":1}", "https://h/x?f={\"a\":1}"),
+            ("https://h/x", "https://h/x"),
+            ("https://h/{missing}", "error: `{missing}` in the address has no value"),
+            ("https://h/x?a={none}", "error: `{none}` in the address has no value"),
+        ] {
+            assert_eq!(url(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! From a tool's arguments to a call.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use trefoil_runtime::ToolError;
+use trefoil_template::{Object, Value};
+use url::form_urlencoded;
+
+use super::auth::Auth;
+use super::{failed, placeholders};
+use crate::guard::{Call, Follow};
+
+/// The call that these arguments describe, and how its token is got.
+pub fn of(arguments: &Value) -> Result<(Call, Option<Auth>), ToolError> {
+    let empty = Object::default();
+    let all = arguments.as_object().unwrap_or(&empty);
+    let params = all.get("params").and_then(Value::as_object).unwrap_or(&empty);
+    let url = all.get("url").filter(|v| !v.is_null()).ok_or_else(|| failed("the request has no address"))?;
+    let url = placeholders::fill(&url.to_text(), params)?;
+    let call = call(all, url)?;
+    let auth = all.get("auth").and_then(Value::as_object).map(Auth::of).transpose()?;
+    Ok((call, auth))
+}
+
+/// A request without placeholders: `method`, `headers`, `body_type`, `body`, `timeout_ms`.
+pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
+    let text = |key: &str| all.get(key).and_then(Value::as_str);
+    let method = text("method").unwrap_or("GET");
+    let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is not a method")))?;
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(Object::iter) {
+        // What has no value is not sent.
+        if !value.is_null() {
+            headers.push((name.to_string(), value.to_text().to_string()));
+        }
+    }
+    let ms = all.get("timeout_ms").and_then(Value::as_f64);
+    let time = ms.map(|ms| Duration::from_millis(ms as u64));
+    let mut call = Call { method, headers, follow: Follow::SameOrigin, time, ..Call::get(url) };
+    let Some(body) = all.get("body") else { return Ok(call) };
+    let (bytes, kind) = match (text("body_type"), body) {
+        (Some("query"), body) => {
+            call.url = with_query(&call.url, pairs(body)?);
+            return Ok(call);
+        }
+        (Some("form"), body) => {
+            let mut form = form_urlencoded::Serializer::new(String::new());
+            for (name, value) in pairs(body)? {
+                form.append_pair(name, &value.to_text());
+            }
+            (form.finish(), "application/x-www-form-urlencoded")
+        }
+        // A text is sent as it is; whoever wrote it says what it is, or it is JSON.
+        (None, Value::Str(text)) => (text.to_string(), "application/json"),
+        (_, body) => (body.to_json().to_string(), "application/json"),
+    };
+    if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        call.headers.push(("content-type".to_owned(), kind.to_owned()));
+    }
+    call.body = Some(bytes.into_bytes());
+    Ok(call)
+}
+
+/// An address with more pairs in its query.
+pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p Value)>) -> String {
+    let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in pairs {
+        query.append_pair(name, &value.to_text());
+    }
+    let query = query.finish();
+    let separator = match address.split_once('?') {
+        None => "?",
+        Some((_, "")) => "",
+        Some(_) => "&",
+    };
+    let fragment = fragment.map(|f| format!("#{f}")).unwrap_or_default();
+    if query.is_empty() { url.to_owned() } else { format!("{address}{separator}{query}{fragment}") }
+}
+
+fn pairs(body: &Value) -> Result<Vec<(&str, &Value)>, ToolError> {
+    let object = body.as_object().ok_or_else(|| failed("a form must be an object"))?;
+    Ok(object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (&**name, value)).collect())
+}

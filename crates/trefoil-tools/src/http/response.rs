@@ -1,0 +1,47 @@
+//! From an answer to a value.
+
+use reqwest::header::CONTENT_TYPE;
+use trefoil_runtime::ToolError;
+use trefoil_template::{Value, json_nodes, limits};
+
+use crate::guard::Answer;
+
+/// Bytes of a token that is looked for in answers.
+const SHORTEST_TOKEN: usize = 6;
+const HIDDEN: &str = "***";
+/// Characters of a failed answer that are repeated.
+const LONGEST_MESSAGE: usize = 300;
+
+/// The body as JSON where it says that it is and is, else as text; of a status that is not a success a failure. `token`: what
+/// went along and must not come back.
+pub fn value(mut answer: Answer, token: Option<&str>) -> Result<Value, ToolError> {
+    let status = answer.status;
+    if let Some(token) = token.filter(|token| token.len() >= SHORTEST_TOKEN) {
+        answer.body = String::from_utf8_lossy(&answer.body).replace(token, HIDDEN).into_bytes();
+    }
+    let text = String::from_utf8_lossy(&answer.body);
+    if !status.is_success() {
+        let said: String =
+            text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_MESSAGE).collect();
+        let message = match (said.as_str(), status.canonical_reason()) {
+            ("", None) => format!("answered with {}", status.as_u16()),
+            ("", Some(reason)) => format!("answered with {}: {reason}", status.as_u16()),
+            (said, _) => format!("answered with {}: {said}", status.as_u16()),
+        };
+        return Err(ToolError::Status { status: status.as_u16(), message });
+    }
+    let kind = answer.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    if !is_json(kind) {
+        return Ok(Value::from(text.into_owned()));
+    }
+    if answer.body.len() > limits::ANSWER_NODES && json_nodes(&answer.body) > limits::ANSWER_NODES {
+        return Err(super::failed(format!("the answer has more than {} values", limits::ANSWER_NODES)));
+    }
+    Ok(serde_json::from_slice(&answer.body).map_or_else(|_| Value::from(text.into_owned()), Value::from_json))
+}
+
+/// `application/json`, `text/json` and `application/...+json`, with any parameters.
+fn is_json(kind: &str) -> bool {
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    matches!(essence.as_str(), "application/json" | "text/json") || essence.ends_with("+json")
+}

@@ -1,0 +1,12 @@
+//! Tools against real servers on this machine.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
+
+mod attacks;
+mod guard;
+mod server;

@@ -1,0 +1,306 @@
+//! The encrypted file: `secrets.json` in the user's data folder. Names and dates are readable, values are sealed with
+//! ChaCha20-Poly1305 (RFC 8439) under a key of 32 bytes; the name is sealed along, so that values cannot change places.
+//!
+//! The key is in `TREFOIL_SECRETS_KEY` (base64), else in `secrets.key` in the user's configuration folder, which the first
+//! secret makes. Both files are the user's only (0600).
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use etcetera::BaseStrategy as _;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::{Deserialize, Serialize};
+
+use super::LARGEST;
+use crate::door;
+use crate::settings::config_folder;
+
+/// The variable of the key.
+const KEY: &str = "TREFOIL_SECRETS_KEY";
+/// Bytes of the file.
+const BYTES: u64 = 16 << 20;
+/// The format.
+const VERSION: u32 = 1;
+
+/// Why the vault does not do as it is told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VaultError {
+    /// No home.
+    #[error("there is no folder for secrets: set `TREFOIL_CONFIG_DIR`")]
+    NoFolder,
+    /// Not a name.
+    #[error("`{0}` is not a name: use letters, digits, `_` and `-`, and start with a letter or `_`")]
+    NotAName(String),
+    /// Nothing to keep.
+    #[error("the value is empty")]
+    Empty,
+    /// Too much to keep.
+    #[error("the value is larger than {} KB", LARGEST >> 10)]
+    TooLarge,
+    /// A file cannot be read or written.
+    #[error("`{0}`: {1}")]
+    File(String, String),
+    /// A file is not what it should be.
+    #[error("`{0}` is damaged, or written by a later version")]
+    Damaged(String),
+    /// The key is not 32 bytes.
+    #[error("{0} is not a key: 32 bytes in base64")]
+    NotAKey(String),
+    /// Another key.
+    #[error("`{0}` was written with another key")]
+    OtherKey(String),
+}
+
+/// The encrypted file of a user.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    file: PathBuf,
+    key_file: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    version: u32,
+    secrets: BTreeMap<String, Sealed>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    nonce: String,
+    sealed: String,
+}
+
+/// Whether a text can be the name of a secret.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+impl Vault {
+    /// The user's. None: there is no home folder.
+    pub fn of_user() -> Option<Self> {
+        let config = config_folder()?;
+        // A configuration folder of one's own has all of it.
+        let data = match std::env::var_os("TREFOIL_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+            Some(_) => config.clone(),
+            None => etcetera::choose_base_strategy().ok()?.data_dir().join("trefoil"),
+        };
+        Some(Self { file: data.join("secrets.json"), key_file: config.join("secrets.key") })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> Result<Vec<String>, VaultError> {
+        Ok(self.read()?.secrets.into_keys().collect())
+    }
+
+    /// A value. None: no such name.
+    pub fn get(&self, name: &str) -> Result<Option<String>, VaultError> {
+        let contents = self.read()?;
+        let Some(sealed) = contents.secrets.get(name) else { return Ok(None) };
+        let key = self.key()?.ok_or_else(|| VaultError::OtherKey(shown(&self.file)))?;
+        open(&key, name, sealed).map(Some).ok_or_else(|| VaultError::OtherKey(shown(&self.file)))
+    }
+
+    /// Keeps a value, in place of another one of that name.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), VaultError> {
+        if !is_name(name) {
+            return Err(VaultError::NotAName(name.to_owned()));
+        }
+        if value.is_empty() {
+            return Err(VaultError::Empty);
+        }
+        if value.len() as u64 > LARGEST {
+            return Err(VaultError::TooLarge);
+        }
+        let mut contents = self.read()?;
+        let key = match self.key()? {
+            Some(key) => key,
+            None => self.new_key()?,
+        };
+        // With two keys in one file, nobody could tell which of them is lost.
+        if let Some((name, sealed)) = contents.secrets.first_key_value()
+            && open(&key, name, sealed).is_none()
+        {
+            return Err(VaultError::OtherKey(shown(&self.file)));
+        }
+        let sealed = seal(&key, name, value).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))?;
+        contents.secrets.insert(name.to_owned(), sealed);
+        self.write(&contents)
+    }
+
+    /// Forgets a value. False: there is no such name.
+    pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
+        let mut contents = self.read()?;
+        let removed = contents.secrets.remove(name).is_some();
+        if removed {
+            self.write(&contents)?;
+        }
+        Ok(removed)
+    }
+
+    fn read(&self) -> Result<Contents, VaultError> {
+        if !door::is_there(&self.file) {
+            return Ok(Contents { version: VERSION, secrets: BTreeMap::new() });
+        }
+        let bytes = door::named(&self.file, BYTES).map_err(|why| failed(&self.file, &why.reason()))?;
+        let contents: Option<Contents> = serde_json::from_slice(&bytes).ok();
+        contents.filter(|c| c.version == VERSION).ok_or_else(|| VaultError::Damaged(shown(&self.file)))
+    }
+
+    fn write(&self, contents: &Contents) -> Result<(), VaultError> {
+        let text = serde_json::to_string_pretty(contents).unwrap_or_default();
+        put(&self.file, text.as_bytes())
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
+    fn key(&self) -> Result<Option<LessSafeKey>, VaultError> {
+        if let Ok(text) = std::env::var(KEY)
+            && !text.is_empty()
+        {
+            return key_of(&text).map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{KEY}`")));
+        }
+        if !door::is_there(&self.key_file) {
+            return Ok(None);
+        }
+        let bytes = door::named(&self.key_file, 1_024).map_err(|why| failed(&self.key_file, &why.reason()))?;
+        let key = std::str::from_utf8(&bytes).ok().and_then(key_of);
+        key.map(Some).ok_or_else(|| VaultError::NotAKey(format!("`{}`", shown(&self.key_file))))
+    }
+
+    fn new_key(&self) -> Result<LessSafeKey, VaultError> {
+        let mut bytes = [0; 32];
+        SystemRandom::new()
+            .fill(&mut bytes)
+            .map_err(|_| failed(&self.key_file, &"this machine has no random numbers"))?;
+        let text = STANDARD.encode(bytes);
+        put(&self.key_file, text.as_bytes())?;
+        key_of(&text).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))
+    }
+}
+
+fn key_of(text: &str) -> Option<LessSafeKey> {
+    let bytes = STANDARD.decode(text.trim()).ok()?;
+    Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok()?))
+}
+
+fn bound_to(name: &str) -> Aad<Vec<u8>> {
+    Aad::from(format!("trefoil secrets {VERSION}\0{name}").into_bytes())
+}
+
+fn seal(key: &LessSafeKey, name: &str, value: &str) -> Option<Sealed> {
+    let mut nonce = [0; NONCE_LEN];
+    SystemRandom::new().fill(&mut nonce).ok()?;
+    let mut bytes = value.as_bytes().to_vec();
+    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound_to(name), &mut bytes).ok()?;
+    Some(Sealed { nonce: STANDARD.encode(nonce), sealed: STANDARD.encode(bytes) })
+}
+
+fn open(key: &LessSafeKey, name: &str, sealed: &Sealed) -> Option<String> {
+    let nonce = STANDARD.decode(&sealed.nonce).ok()?;
+    let mut bytes = STANDARD.decode(&sealed.sealed).ok()?;
+    let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
+    let value = key.open_in_place(nonce, bound_to(name), &mut bytes).ok()?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+/// Writes a file that is whole or not there, and the user's only.
+fn put(path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map(drop).map_err(|e| e.error)
+    };
+    write().map_err(|why| failed(path, &why))
+}
+
+fn failed(path: &Path, why: &dyn std::fmt::Display) -> VaultError {
+    VaultError::File(shown(path), why.to_string())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vault(folder: &Path) -> Vault {
+        Vault { file: folder.join("data/secrets.json"), key_file: folder.join("config/secrets.key") }
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_and_is_not_readable_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        assert_eq!((vault.names(), vault.get("A")), (Ok(Vec::new()), Ok(None)));
+        vault.set("B_KEY", "hunter2-hunter2").unwrap();
+        vault.set("A", "ü\n").unwrap();
+        vault.set("A", "second").unwrap();
+        assert_eq!(vault.names().unwrap(), ["A", "B_KEY"]);
+        assert_eq!(vault.get("A").unwrap().as_deref(), Some("second"));
+        let text = std::fs::read_to_string(vault.path()).unwrap();
+        assert!(!text.contains("hunter2") && !text.contains(&STANDARD.encode("hunter2-hunter2")), "{text}");
+        #[cfg(unix)]
+        for file in [&vault.file, &vault.key_file] {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!((vault.remove("A"), vault.remove("A")), (Ok(true), Ok(false)));
+        assert_eq!(vault.names().unwrap(), ["B_KEY"]);
+    }
+
+    #[test]
+    fn values_cannot_change_places_and_a_changed_byte_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        vault.set("A", "first").unwrap();
+        vault.set("B", "second").unwrap();
+        let mut contents = vault.read().unwrap();
+        let a = contents.secrets.remove("A").unwrap();
+        let b = contents.secrets.remove("B").unwrap();
+        contents.secrets.extend([("A".to_owned(), b), ("B".to_owned(), a)]);
+        vault.write(&contents).unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::OtherKey(_))));
+        std::fs::write(&vault.file, "{").unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::Damaged(_))));
+        assert!(
+            matches!(vault.set("A", "x"), Err(VaultError::Damaged(_))),
+            "nothing is written over what cannot be read"
+        );
+    }
+
+    #[test]
+    fn another_key_neither_reads_nor_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        vault.set("A", "first").unwrap();
+        std::fs::remove_file(&vault.key_file).unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::OtherKey(_))));
+        assert!(matches!(vault.set("B", "x"), Err(VaultError::OtherKey(_))));
+        std::fs::write(&vault.key_file, "short").unwrap();
+        assert!(matches!(vault.get("A"), Err(VaultError::NotAKey(_))));
+    }
+
+    #[test]
+    fn names_are_plain() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["", "1A", "a b", "../x", "a/b", "ä", "-a"] {
+            assert_eq!(vault(folder.path()).set(name, "x"), Err(VaultError::NotAName(name.to_owned())));
+        }
+        assert_eq!(vault(folder.path()).set("A", ""), Err(VaultError::Empty));
+    }
+}
