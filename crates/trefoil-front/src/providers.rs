@@ -21,23 +21,13 @@ pub const PROVIDERS: [&str; 14] = [
     "openai-compatible",
 ];
 
-/// Those of them that are not supported yet.
-pub const NOT_CALLED: [&str; 3] = ["google", "cohere", "azure"];
-
-/// The finding about a provider that is not known, or known and not called; `at` is its name.
+/// The finding about a provider that is not known; `at` is its name.
 pub fn check(name: &str, at: Location) -> Option<Diagnostic> {
     if PROVIDERS.contains(&name) {
-        return not_called(name, at);
+        return None;
     }
     let all = || format!("available: {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "));
     Some(slip(name, at).unwrap_or_else(|| unknown(name, at).help(all())))
-}
-
-/// The finding about a provider that is known but not supported yet.
-pub fn not_called(name: &str, at: Location) -> Option<Diagnostic> {
-    let d = || Diagnostic::warning("unknown-provider", at, format!("the provider `{name}` is not supported yet"));
-    let help = "choose another model with `--model PROVIDER:NAME`, or in the manifest";
-    NOT_CALLED.contains(&name).then(|| d().help(help))
 }
 
 /// The finding about a provider that is not known and is near to one that is.

@@ -3,7 +3,7 @@
 use trefoil::internals::schema::{Segment, keys_at, values_at};
 use trefoil_check::{Rule, rule};
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined};
-use trefoil_models::vendors::{Protocol, VENDORS};
+use trefoil_models::vendors::VENDORS;
 use trefoil_syntax::{FileId, Span};
 use trefoil_template::Value;
 
@@ -115,7 +115,6 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
     if let Some((provider, model)) = model {
         let vendor = VENDORS.iter().find(|v| v.name == provider);
         let key = match vendor {
-            Some(v) if v.protocol == Protocol::Unavailable => "this provider is not supported yet".to_owned(),
             Some(v) if v.key_optional => format!("key: `{}`, if it wants one", v.key_variable),
             Some(v) => format!("key: `{}`", v.key_variable),
             None => "a provider that is not known here".to_owned(),

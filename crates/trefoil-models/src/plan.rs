@@ -383,7 +383,6 @@ fn missing(registry: &Registry, provider: &str) -> Option<String> {
         Availability::NoKey { variable, or: None } => Some(format!("`{variable}` is not set")),
         Availability::NoKey { variable, or: Some(other) } => Some(format!("neither `{variable}` nor `{other}` is set")),
         Availability::BadAddress { variable, why } => Some(format!("`{variable}` {why}")),
-        Availability::Unavailable { .. } => Some(format!("`{provider}` is not supported yet")),
         Availability::Unknown => Some(format!("unknown provider `{provider}`")),
     }
 }

@@ -13,7 +13,7 @@ use trefoil_syntax::suggest;
 use crate::address::{Address, AddressError};
 use crate::credential::Credential;
 use crate::limits::Limits;
-use crate::vendors::{Protocol, VENDORS, Vendor, vendor};
+use crate::vendors::{VENDORS, Vendor, vendor};
 
 /// The environment of all providers.
 #[derive(Clone)]
@@ -70,11 +70,6 @@ pub enum Availability {
         variable: &'static str,
         /// What is wrong with it.
         why: AddressError,
-    },
-    /// Recognised; not in this version.
-    Unavailable {
-        /// Whether its key is set all the same.
-        key_set: bool,
     },
     /// Nobody knows it.
     Unknown,
@@ -133,9 +128,6 @@ impl Registry {
     pub fn availability(&self, provider: &str) -> Availability {
         let Some(vendor) = vendor(provider) else { return Availability::Unknown };
         let set = |variable: &str| self.env.contains_key(variable);
-        if vendor.protocol == Protocol::Unavailable {
-            return Availability::Unavailable { key_set: set(vendor.key_variable) };
-        }
         let addressed = set(vendor.base_url_variable);
         if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| Address::parse(text)) {
             return Availability::BadAddress { variable: vendor.base_url_variable, why };
@@ -143,11 +135,11 @@ impl Registry {
         // Without a base URL of its own, a key alone leads nowhere.
         let ready = match vendor.base_url {
             Some(_) => set(vendor.key_variable) || (vendor.key_optional && addressed),
-            None => addressed,
+            None => addressed && (vendor.key_optional || set(vendor.key_variable)),
         };
         if ready {
             Availability::Ready
-        } else if vendor.base_url.is_none() {
+        } else if vendor.base_url.is_none() && !addressed {
             Availability::NoKey { variable: vendor.base_url_variable, or: None }
         } else {
             let or = vendor.key_optional.then_some(vendor.base_url_variable);
@@ -200,7 +192,6 @@ impl Registry {
                 Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
             }
             (Availability::BadAddress { variable, why }, _) => Err(setup(format!("`{variable}` {why}"))),
-            (Availability::Unavailable { .. }, _) => Err(setup(format!("`{provider}` is not supported yet"))),
             _ => Err(setup(unknown(provider))),
         }
     }
@@ -323,9 +314,9 @@ mod tests {
 
     #[test]
     fn each_reason_not_to_call_has_its_message() {
-        let registry = registry(&[("COHERE_API_KEY", "k")]);
+        let registry = registry(&[("AZURE_OPENAI_BASE_URL", "https://x.openai.azure.com")]);
         let message = |provider: &str| registry.resolve(provider, "m").err().map(|e| e.message).unwrap();
-        expect!["`cohere` is not supported yet"].assert_eq(&message("cohere"));
+        assert_eq!(message("azure"), "`azure` needs `AZURE_OPENAI_API_KEY` in the environment");
         assert_eq!(message("openai"), "`openai` needs `OPENAI_API_KEY` in the environment");
         assert_eq!(message("ollama"), "`ollama` needs `OLLAMA_API_KEY` or `OLLAMA_BASE_URL` in the environment");
         expect!["unknown provider `opnai`; did you mean `openai`?"].assert_eq(&message("opnai"));

@@ -7,8 +7,6 @@ pub enum Protocol {
     ChatCompletions(ChatQuirks),
     /// `POST {base}/v1/messages`, Anthropic's: <https://docs.anthropic.com/en/api/messages>.
     Messages,
-    /// Recognised; this version cannot call it.
-    Unavailable,
 }
 
 /// Where an OpenAI-compatible server is less compatible.
@@ -91,9 +89,22 @@ pub const VENDORS: &[Vendor] = &[
     chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", UNASKED),
     chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", UNASKED),
     chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", PLAIN),
-    unavailable("google", "GOOGLE_GENERATIVE_AI_API_KEY"),
-    unavailable("cohere", "COHERE_API_KEY"),
-    unavailable("azure", "AZURE_OPENAI_API_KEY"),
+    // Gemini's OpenAI-compatible interface: <https://ai.google.dev/gemini-api/docs/openai>.
+    chat(
+        "google",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "GOOGLE_GENERATIVE_AI_BASE_URL",
+        PLAIN,
+    ),
+    // <https://docs.cohere.com/docs/compatibility-api>.
+    chat("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "COHERE_BASE_URL", UNASKED),
+    // Every customer has an address: `https://RESOURCE.openai.azure.com`; the model is the name of a deployment. The `v1`
+    // interface takes the key as OpenAI's does, and needs no `api-version`.
+    Vendor {
+        base_url: None,
+        ..chat("azure", "", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL", ChatQuirks { path: "/openai/v1", ..PLAIN })
+    },
 ];
 
 /// The provider of this name.
@@ -114,17 +125,6 @@ const fn chat(
         base_url: Some(base_url),
         key_variable,
         base_url_variable,
-        key_optional: false,
-    }
-}
-
-const fn unavailable(name: &'static str, key_variable: &'static str) -> Vendor {
-    Vendor {
-        name,
-        protocol: Protocol::Unavailable,
-        base_url: None,
-        key_variable,
-        base_url_variable: "",
         key_optional: false,
     }
 }

@@ -43,7 +43,6 @@ impl Endpoint {
             Protocol::ChatCompletions(_) => format!("{base}/chat/completions"),
             Protocol::Messages if base.ends_with("/v1") => format!("{base}/messages"),
             Protocol::Messages => format!("{base}/v1/messages"),
-            Protocol::Unavailable => base,
         };
         url.set_path(&path);
 
@@ -74,9 +73,9 @@ impl Endpoint {
         &self.url
     }
 
-    /// Whether it is OpenAI itself, whose newer parameter names others do not know.
+    /// Whether it serves OpenAI's own models, whose newer parameter names others do not know.
     pub(super) fn is_openai(&self) -> bool {
-        self.url.host_str() == Some("api.openai.com")
+        self.provider == "azure" || self.url.host_str() == Some("api.openai.com")
     }
 
     /// Scheme, host and port.

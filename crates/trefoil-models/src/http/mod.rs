@@ -84,7 +84,6 @@ impl HttpModel {
         let body = match self.endpoint.protocol {
             Protocol::ChatCompletions(quirks) => chat_completions::body(request, &quirks, self.endpoint.is_openai())?,
             Protocol::Messages => messages::body(request)?,
-            Protocol::Unavailable => return Err(self.endpoint.error(ModelErrorKind::Setup, "is not supported yet")),
         };
         let mut response = self.client.post(&self.endpoint, &body).await?;
         partial.begun = true;

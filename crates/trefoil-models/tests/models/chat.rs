@@ -123,6 +123,33 @@ async fn ollama_needs_no_key() {
     assert_eq!(sent.body["model"], "llama3:8b");
 }
 
+#[tokio::test]
+async fn compatible_interfaces_of_other_makers_are_where_they_say() {
+    for (provider, key, variable, base, path) in [
+        (
+            "google",
+            "GOOGLE_GENERATIVE_AI_API_KEY",
+            "GOOGLE_GENERATIVE_AI_BASE_URL",
+            "{url}/v1beta/openai",
+            "/v1beta/openai/chat/completions",
+        ),
+        ("cohere", "COHERE_API_KEY", "COHERE_BASE_URL", "{url}/compatibility/v1", "/compatibility/v1/chat/completions"),
+        ("azure", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL", "{url}", "/openai/v1/chat/completions"),
+    ] {
+        let server = Server::start(vec![completion("fine")]).await;
+        let registry = server.registry(&[(key, "k-123456"), (variable, base)]);
+        let mut asked = request("hi");
+        asked.parameters.max_tokens = Some(9);
+        let answer = ask(&*registry.resolve(provider, "m").unwrap(), &asked).await.0.unwrap();
+        assert_eq!(answer.text, "fine");
+        let sent = server.request();
+        assert_eq!(sent.line, format!("POST {path} HTTP/1.1"));
+        assert_eq!(sent.headers["authorization"], "Bearer k-123456");
+        let most = if provider == "azure" { "max_completion_tokens" } else { "max_tokens" };
+        assert_eq!((&sent.body["model"], &sent.body[most]), (&json!("m"), &json!(9)), "{provider}");
+    }
+}
+
 fn event(json: Json) -> String {
     format!("data: {json}\n\n")
 }

@@ -57,14 +57,14 @@ fn each_model_that_cannot_be_asked_is_named_with_its_agent() {
     let told = [
         error("smart", &["OPENAI_API_KEY"]),
         error("ollama:x", &[]),
-        error("google:x", &["GOOGLE_GENERATIVE_AI_API_KEY"]),
+        error("azure:x", &["AZURE_OPENAI_API_KEY"]),
         error("opnai:x", &[]),
         error("openai:x", &address),
     ];
     expect![[r#"
         the alias `smart` has no model: `writer` (1 agent)
         neither `OLLAMA_API_KEY` nor `OLLAMA_BASE_URL` is set: `writer` (1 agent)
-        `google` is not supported yet: `writer` (1 agent)
+        `AZURE_OPENAI_BASE_URL` is not set: `writer` (1 agent)
         unknown provider `opnai`: `writer` (1 agent)
         `OPENAI_BASE_URL` contains a user name or password; put the key in the provider's key variable: `writer` (1 agent)"#]].assert_eq(&told.join("\n"));
 }

@@ -188,7 +188,6 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
         return reader.report(if sure { d.suggestion(help, reader.at(model.content()), bare) } else { d });
     }
     if let Some((provider, _)) = name.split_once([':', '/']) {
-        reader.report_all(providers::not_called(provider, reader.at(model.source(0..provider.len() as u32))));
         let near = suggest::near(provider, providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
         if let Some(near) = near {
             let message = format!("unknown provider `{provider}`");
