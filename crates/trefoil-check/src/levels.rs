@@ -67,11 +67,17 @@ impl Levels {
     fn of(&self, rule: &str) -> Option<Level> {
         self.set.get(rule).or_else(|| self.set.get(rules::split_from(rule)?)).copied()
     }
-    /// Whether a rule is asked for by name or by `--strict`, so that what a manifest says about it does not count.
-    pub fn insists(&self, rule: &str) -> bool {
-        match self.of(rule) {
+    /// What is set for the rule of a finding, or for one that it was a finding of before.
+    fn of_finding(&self, diagnostic: &Diagnostic) -> Option<Level> {
+        let before = || rules::formerly(diagnostic).iter().find_map(|rule| self.set.get(rule).copied());
+        self.of(diagnostic.rule).or_else(before)
+    }
+    /// Whether the rule of a finding is asked for by name or by `--strict`, so that what a manifest says about it does not
+    /// count.
+    pub fn insists(&self, diagnostic: &Diagnostic) -> bool {
+        match self.of_finding(diagnostic) {
             Some(level) => level == Level::Deny,
-            None => self.strict && rules::rule(rule).is_some_and(|r| r.strict.is_some()),
+            None => self.strict && rules::rule(diagnostic.rule).is_some_and(|r| r.strict.is_some()),
         }
     }
     /// Whether a finding of a rule can be shown. What keeps a program from loading always is.
@@ -90,7 +96,7 @@ impl Levels {
             return Some(diagnostic);
         }
         let rule = rules::rule(diagnostic.rule);
-        let asked = self.of(diagnostic.rule);
+        let asked = self.of_finding(&diagnostic);
         if diagnostic.severity == Severity::Hint && asked.is_none() {
             return Some(diagnostic).filter(|_| self.hints);
         }

@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::{Comment, Comments, Node, comments};
 use trefoil_syntax::{Diagnostic, Edit, FileId, Fix, Location, SourceFile, Span, suggest};
 
 use crate::levels::keeps_from_loading;
-use crate::rules::{RULES, rule, split_from};
+use crate::rules::{RULES, formerly, rule, split_from};
 
 /// A suppression that covers no finding.
 pub const UNUSED: &str = "unused-suppression";
@@ -75,7 +75,9 @@ impl Suppressions {
     fn cover(&mut self, finding: &Diagnostic, reaches: impl Fn(&Suppression) -> bool) -> bool {
         let fixed = keeps_from_loading(finding);
         let mut covered = false;
-        let names = |rule: &str| rule == finding.rule || split_from(finding.rule) == Some(rule);
+        let names = |rule: &str| {
+            rule == finding.rule || split_from(finding.rule) == Some(rule) || formerly(finding).contains(&rule)
+        };
         for suppression in self.all.iter_mut().filter(|s| names(s.rule) && reaches(s)) {
             suppression.used |= !fixed;
             suppression.in_vain |= fixed;

@@ -86,6 +86,8 @@ pub struct Words {
     pub example: &'static str,
     /// `path in (a, b)` asks whether a value is one of several.
     pub one_of: bool,
+    /// How an agent is made to answer with an object; none: it cannot be.
+    pub answer: Option<&'static str>,
     /// How a condition reads a value. `PATH` stands for its path.
     reads: &'static str,
     /// How a text provides for a value that may be missing. `PATH` stands for its path.
@@ -141,6 +143,7 @@ impl Policy {
             null: "",
             example: "{{path}} == value",
             one_of: false,
+            answer: Some("give the agent an `outputSchema`"),
             reads: "{{PATH}}",
             missing: "guard it with `{{#if PATH}}`",
         },
@@ -161,6 +164,7 @@ impl Policy {
             null: "",
             example: "path == \"value\"",
             one_of: false,
+            answer: Some("declare the schema of the answer under `execution.validation.output`"),
             reads: "PATH",
             missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
         },
@@ -181,6 +185,7 @@ impl Policy {
             null: "null",
             example: "working.path == \"value\"",
             one_of: true,
+            answer: None,
             reads: "PATH",
             missing: "give it a default: `{{ PATH | default('...') }}`",
         },

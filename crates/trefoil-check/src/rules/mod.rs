@@ -1,6 +1,7 @@
 //! The rules: one file and one page each, and one line here. Those of loading have only a page; `load` lists them.
 
 use std::sync::LazyLock;
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::hash::HashMap;
 
 use crate::rule::Rule;
@@ -99,6 +100,11 @@ const SPLIT_FROM: &[(&str, &str)] = &[
 /// The rule that a rule was a part of.
 pub fn split_from(name: &str) -> Option<&'static str> {
     SPLIT_FROM.iter().find(|(part, _)| *part == name).map(|(_, whole)| *whole)
+}
+
+/// The rules that a finding may have been one of before it moved: what is said about them holds for it as well.
+pub fn formerly(finding: &Diagnostic) -> &'static [&'static str] {
+    if finding.of_property { &["unknown-property", "property-of-text"] } else { &[] }
 }
 
 /// The rule of a name.

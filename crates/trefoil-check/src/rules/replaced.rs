@@ -71,7 +71,8 @@ pub(super) fn results(cx: &mut Context<'_>) {
                 );
                 let here = written(model, step.origin, path).unwrap_or(step.origin);
                 let d = cx.finding(here, message).label(owner.origin, "this node");
-                cx.report(d.help("write to a path of its own"));
+                let own = own.trim_matches('`');
+                cx.report(d.help(format!("write `working.{own}.{member}`, or another path of its own")));
             }
         }
     }
@@ -108,10 +109,30 @@ pub(super) fn seeds(cx: &mut Context<'_>) {
         let Some(seed) = key.parent.and_then(|parent| seeds.get(&parent)) else { continue };
         let kinds = types::solid_kinds(&seed.schema).filter(|kinds| !kinds.is_empty());
         if kinds.is_some_and(|kinds| !kinds.iter().any(|kind| ["object", "array", "null"].contains(kind))) {
-            let message = format!("writing here replaces `{}`, which has a value from the start", seed.name);
+            let path = tree_path(cx.model, seed);
+            let message = format!("writing here replaces `{path}`, which has a value from the start");
             let d = cx.finding(Location::new(key.at.file, key.extent), message).label(seed.at, "the value");
             found.push(d.help("write to a path that is not below a text"));
         }
     }
     found.into_iter().for_each(|d| cx.report(d));
+}
+
+/// The path to a key from the root of its tree, as the nodes that write below it name it.
+fn tree_path(model: &Model<'_>, key: &Declaration) -> String {
+    let mut names = vec![&*key.name];
+    let mut parent = key.parent;
+    while let Some(outer) =
+        parent.and_then(|at| model.facts.declarations.iter().find(|d| d.kind == DeclarationKind::Key && d.at == at))
+    {
+        names.push(&outer.name);
+        parent = outer.parent;
+    }
+    names.reverse();
+    let inner = names.join(".");
+    let written = model.program.flows.iter().flat_map(|flow| &flow.slots).flat_map(|slot| &slot.writes);
+    let mut roots = written
+        .filter_map(|path| path.split_once('.'))
+        .filter(|(_, rest)| rest.strip_prefix(&*inner).is_some_and(|below| below.starts_with('.')));
+    roots.next().map_or_else(|| inner.clone(), |(root, _)| format!("{root}.{inner}"))
 }

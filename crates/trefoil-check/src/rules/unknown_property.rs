@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::types::{self, Member};
 use trefoil_ir::{
-    AnswerFormat, Callee, DeclarationKind, FlowId, Lost, SchemaId, Source, Step, StepId, StepKind, ValidatorKind, place,
+    AnswerFormat, Callee, DeclarationKind, FlowId, Lost, SchemaId, SlotId, Source, Step, StepId, StepKind, ValidatorKind, place,
     walk,
 };
 use trefoil_syntax::suggest::Near;
@@ -30,9 +30,10 @@ fn run(cx: &mut Context<'_>) {
         let Some((before, name)) = parts(read, *at) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
         let here = place(read, *at).unwrap_or(read.at);
+        let closed = is_closed(model, read, *at, &name);
         // An open object may have it all the same, unless it is a slip of the pen.
         let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else {
-            let open = is_given(model, read) && !is_listed(model, read, *at);
+            let open = is_given(model, read) && !is_listed(model, read, *at) && !closed;
             let severity = if open { Severity::Info } else { Severity::Warning };
             let d = Diagnostic { severity, ..cx.finding(here, message) };
             let declares = declared.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
@@ -40,8 +41,8 @@ fn run(cx: &mut Context<'_>) {
             continue;
         };
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) };
-        let d = beside(model, read, d.help(format!("did you mean `{}`?", near.name)));
-        cx.report(respelt(d, place(read, *at), near, false));
+        let d = d.help(format!("did you mean `{}`?", near.name));
+        cx.report(respelt(model, Some(read), d, place(read, *at), near, closed));
     }
     each(cx, |read, at, member| match member {
         Member::Never { what: "an object", members } => {
@@ -51,12 +52,7 @@ fn run(cx: &mut Context<'_>) {
             let help = match near {
                 Some(near) => format!("did you mean `{}`? its properties are {has}", near.name),
                 None if has.is_empty() => "it has no properties".to_owned(),
-                None => match deeper(model, read, at, members, &name) {
-                    Some(member) => {
-                        format!("write `{before}.{member}`, or `{before}.{member}.{name}`; its properties are {has}")
-                    }
-                    None => format!("its properties are {has}"),
-                },
+                None => deeper(model, read, at, members, &name).unwrap_or_else(|| format!("its properties are {has}")),
             };
             let near = near.map(|n| (n.name.to_owned(), n.sure));
             Some((format!("`{before}` has no `{name}`"), help, near))
@@ -74,6 +70,13 @@ fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a run is not started with this first member of what a flow is given.
+fn is_closed(model: &Model<'_>, read: &Read<'_>, at: usize, name: &str) -> bool {
+    let first = read.reference.is_some_and(|reference| usize::from(reference.binding.skip) == at);
+    let intake = model.program.flow(read.flow).map(|flow| &flow.intake);
+    first && intake.is_some_and(|intake| intake.closed && !intake.tolerated.contains(&name))
 }
 
 /// Paths in the loops of templates: a member of an item, by what the loop goes over.
@@ -96,7 +99,9 @@ fn of_items(cx: &mut Context<'_>) {
         let severity = if what.is_empty() && near.is_none() { Severity::Info } else { Severity::Warning };
         let d = Diagnostic { severity, ..cx.finding(place.unwrap_or(item.at), message) };
         cx.report(match near {
-            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), place, near, what == "an object"),
+            Some(near) => {
+                respelt(model, None, d.help(format!("did you mean `{}`?", near.name)), place, near, what == "an object")
+            }
             None => d,
         });
     }
@@ -130,9 +135,12 @@ pub(super) fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Membe
         let refused = known.is_some_and(|known| known.refused) && !caught;
         let severity = if refused { Severity::Error } else { Severity::Warning };
         let d = Diagnostic { severity, ..cx.finding(here, message) }.help(help);
-        let d = if matches!(member, Member::Never { what: "an object", .. }) { beside(model, read, d) } else { d };
         let d = match &meant {
-            Some((name, sure)) => respelt(d, place(read, *at), Near { name, distance: 1, sure: *sure }, true),
+            Some((name, sure)) => {
+                let near = Near { name, distance: 1, sure: *sure };
+                respelt(model, Some(read), d, place(read, *at), near, true)
+            }
+            None if matches!(member, Member::Never { what: "an object", .. }) => beside(model, read, d),
             None => d,
         };
         match known {
@@ -142,24 +150,44 @@ pub(super) fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Membe
     }
 }
 
-/// The member of an object whose own member was meant: `writer.title` for `writer.output.title`.
-fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], name: &str) -> Option<Arc<str>> {
-    let Source::Missing(_, Lost::Beyond(beyond)) = read.source else { return None };
-    let (of, path) = (beyond.of.as_ref()?, &read.reference?.path);
-    let slot = *of.slots().first()?;
-    let answers = |id: &StepId| model.program.step(*id).is_some_and(|s| s.out == Some(slot)) && called(model, *id, 0).is_some();
-    let is_answer = model.steps_of(read.flow).iter().any(|(_, id)| answers(id));
-    let slot = Source::Slot(slot);
-    let before: Vec<&str> = path.get(1..at).into_iter().flatten().map(|s| &*s.name).collect();
-    let object = model.types().source(read.flow, &slot, &before, None).schema;
+/// What an answer is called elsewhere.
+const ANSWER: [&str; 10] =
+    ["text", "stdout", "result", "content", "response", "message", "answer", "reply", "completion", "value"];
+
+/// Advice where a member of a member was meant: `writer.title` for `writer.output.title`.
+fn deeper(model: &Model<'_>, read: &Read<'_>, at: usize, members: &[Arc<str>], name: &str) -> Option<String> {
+    let path = &read.reference?.path;
+    let before: Vec<&str> = path.get(..at)?.iter().map(|s| &*s.name).collect();
+    let slot = Source::Slot(lost(read)?);
+    let object = model.types().source(read.flow, &slot, before.get(1..)?, None).schema;
     let inner = |member: &&Arc<str>| match types::member(&object, member) {
         Member::Is { schema, .. } => types::member(&schema, name),
         _ => Member::Never { what: "", members: Vec::new() },
     };
-    let declared = members.iter().find(|member| matches!(inner(member), Member::Is { .. }));
-    // Of an answer that nobody declares, all or a part may have been meant.
-    let open = || members.iter().find(|member| matches!(inner(member), Member::Maybe)).filter(|_| is_answer);
-    declared.or_else(open).cloned()
+    let before = before.join(".");
+    if let Some(member) = members.iter().find(|member| matches!(inner(member), Member::Is { .. })) {
+        return Some(format!("write `{before}.{member}.{name}`"));
+    }
+    // An answer that nobody declares may have it.
+    let open = || members.iter().find(|member| matches!(inner(member), Member::Maybe));
+    let member = open().filter(|_| is_answer(model, read))?;
+    Some(match ANSWER.contains(&name) {
+        true => format!("write `{before}.{member}` for the answer"),
+        false => format!("write `{before}.{member}.{name}` for a field of the answer"),
+    })
+}
+
+/// Where the value is after which a path ends too soon.
+fn lost(read: &Read<'_>) -> Option<SlotId> {
+    let Source::Missing(_, Lost::Beyond(beyond)) = read.source else { return None };
+    beyond.of.as_ref()?.slots().first().copied()
+}
+
+/// Whether the value after which a path ends too soon is, or is part of, what an agent answers.
+pub(super) fn is_answer(model: &Model<'_>, read: &Read<'_>) -> bool {
+    let Some(slot) = lost(read) else { return false };
+    let leaves = |id: StepId| model.program.step(id).is_some_and(|step| step.out == Some(slot));
+    model.steps_of(read.flow).iter().any(|&(_, id)| leaves(id) && called(model, id, 0).is_some())
 }
 
 /// The finding with the place, in another file, where the value is declared that has no such member.
@@ -219,12 +247,31 @@ fn called(model: &Model<'_>, step: StepId, depth: usize) -> Option<FlowId> {
     }
 }
 
-/// The finding with the change of the name to the one that was meant. `closed`: nothing but what is declared can be there.
-fn respelt(d: Diagnostic, at: Option<Location>, near: Near<'_>, closed: bool) -> Diagnostic {
+/// The finding with the change of the name to the one that was meant, and with the place of that one: it may be the slip.
+/// `closed`: nothing but what is declared can be there.
+fn respelt(
+    model: &Model<'_>,
+    read: Option<&Read<'_>>,
+    d: Diagnostic,
+    at: Option<Location>,
+    near: Near<'_>,
+    closed: bool,
+) -> Diagnostic {
+    let d = match (only(model, near.name), read) {
+        (Some(place), _) => d.label(place, format!("`{}` is declared here", near.name)),
+        (None, Some(read)) => beside(model, read, d),
+        (None, None) => d,
+    };
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let Some(at) = at.filter(|_| near.name.chars().all(plain)) else { return d };
     let message = format!("write `{}`", near.name);
     if closed && near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
+}
+
+/// Where a name is declared that is declared once.
+fn only(model: &Model<'_>, name: &str) -> Option<Location> {
+    let mut all = model.facts.declarations.iter().filter(|d| *d.name == *name).map(|d| d.at);
+    all.next().filter(|_| all.next().is_none())
 }
 
 /// Where a segment of a path stands.

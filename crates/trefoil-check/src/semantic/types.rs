@@ -9,8 +9,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{
-    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, SlotId, Source, Step,
-    StepId, StepKind, Text, ValidatorKind,
+    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, Schema, SlotId, Source,
+    Step, StepId, StepKind, Text, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -447,12 +447,14 @@ impl<'p> Types<'p> {
 
     /// The type of a flow's input, after defaults.
     pub fn input(&self, intake: &Intake) -> Value {
+        let schema = intake.schema.and_then(|s| self.program.schema(s));
         if !intake.fields.is_empty() {
             let fields =
                 intake.fields.iter().map(|f| (f.name.clone(), f.schema.clone(), f.optional && f.default.is_none()));
-            return types::object(fields, intake.closed && intake.tolerated.is_empty());
+            let refused = |schema: &Schema| schema.json.get("additionalProperties") == Some(&Value::Bool(false));
+            return types::object(fields, intake.closed && intake.tolerated.is_empty() || schema.is_some_and(refused));
         }
-        match (intake.schema.and_then(|s| self.program.schema(s)), &intake.wrap) {
+        match (schema, &intake.wrap) {
             (Some(schema), None) => schema.json.clone(),
             (_, Some(_)) => types::of_kind("object"),
             (None, None) => types::any(),

@@ -115,7 +115,7 @@ fn a_path_ends_where_a_checked_answer_does() {
             13:36 warning unknown-property: `SORT.output` has no `knd`
               | expression: "SORT.output.knd == 'bug'"
               |                          ^^^
-              at sorter.yaml:14:11: its properties are declared here
+              at sorter.yaml:18:13: `kind` is declared here
               help: did you mean `kind`? its properties are `kind`, `size`, `parts`
               fix: write `kind`: 13:36 "kind"
         "#]],
@@ -308,12 +308,13 @@ fn an_item_of_a_loop_has_the_type_of_the_lists_items() {
         "aegis",
         &[("flow.yaml", &wrong), ("sorter.yaml", &agent)],
         expect![[r#"
-        19:57 warning unknown-property: the schema of the item declares no `nme`
-          | ...echo '{{#each SORT.output.parts}}{{this.nme}}{{/each}}'"
-          |                                            ^^^
-          help: did you mean `name`?
-          suggestion: write `name`: 19:57 "name"
-    "#]],
+            19:57 warning unknown-property: the schema of the item declares no `nme`
+              | ...echo '{{#each SORT.output.parts}}{{this.nme}}{{/each}}'"
+              |                                            ^^^
+              at sorter.yaml:20:85: `name` is declared here
+              help: did you mean `name`?
+              suggestion: write `name`: 19:57 "name"
+        "#]],
     );
 }
 
@@ -341,7 +342,7 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
             19:37 warning unknown-property: the schema of `SORT.output` declares no `knd`
               | command: "echo '{{SORT.output.knd}}'"
               |                               ^^^
-              at sorter.yaml:14:11: its properties are declared here
+              at sorter.yaml:17:13: `kind` is declared here
               help: did you mean `kind`?
               suggestion: write `kind`: 19:37 "kind"
         "#]],
@@ -352,7 +353,7 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
             19:43 warning unknown-property: the schema of `SORT.output` declares no `prts`
               | command: "echo '{{#each SORT.output.prts}}{{this}}{{/each}}'
               |                                     ^^^^
-              at sorter.yaml:14:11: its properties are declared here
+              at sorter.yaml:19:13: `parts` is declared here
               help: did you mean `parts`?
               suggestion: write `parts`: 19:43 "parts"
         "#]],
@@ -444,12 +445,13 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
             13:40 warning unknown-property: the schema of `blackboard.made` declares no `scor`
               | expression: "blackboard.made.scor == '1'"
               |                              ^^^^
+              at child.yaml:3:91: `score` is declared here
               help: did you mean `score`?
               suggestion: write `score`: 13:40 "score"
             19:30 warning unknown-property: `SORT` has no `artcle`
               | command: "echo '{{SORT.artcle}}'"
               |                        ^^^^^^
-              at child.yaml:3:63: its properties are declared here
+              at child.yaml:3:63: `article` is declared here
               help: did you mean `article`? its properties are `status`, `output`, `error`, `article`, `score`
               fix: write `article`: 19:30 "article"
         "#]],

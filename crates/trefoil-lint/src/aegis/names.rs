@@ -33,7 +33,10 @@ fn judge(asked: &Asked<'_, '_, '_>, found: &mut Found) {
 
 /// Names of the format itself.
 fn built_in(asked: &Asked<'_, '_, '_>) -> Option<Diagnostic> {
-    let unknown = |message: &str, help: &str| Some(asked.warning("unresolved-name", message, help));
+    let unknown = |message: &str, help: &str| {
+        let d = asked.warning("unresolved-name", message, help);
+        Some(d.of_property())
+    };
     let last = asked.used.reference.path.len().checked_sub(1)?;
     let (at, name) = match &asked.used.bound.end {
         End::Nothing(stop) => (stop.segment, asked.name(stop.segment)),

@@ -54,6 +54,7 @@ fn unknown(unit: &Workflow<'_, '_>, schema: &JsonSchema, template: &Mapping, fou
         let near = suggest::near(&key.value, left_out()).filter(|n| n.sure || schema.closed());
         let message = format!("`output_schema` declares no `{}`", key.value);
         let d = Diagnostic::warning("schema-mismatch", at, message);
+        let d = d.of_property();
         match near {
             Some(near) => {
                 meant.push(near.name.into());

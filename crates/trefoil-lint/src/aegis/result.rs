@@ -15,7 +15,10 @@ const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_
 pub fn check(asked: &Asked<'_, '_, '_>, segment: usize, state: usize) -> Option<Diagnostic> {
     let never = |at: usize| asked.used.bound.entries.get(at).is_some_and(|entry| entry.defined == Defined::Never);
     match &asked.used.bound.end {
-        End::Open(at) => unlikely(asked, segment, *at, state),
+        End::Open(at) => {
+            let d = unlikely(asked, segment, *at, state)?;
+            Some(d.of_property())
+        }
         End::There if never(segment + 1) && !never(segment) => no_figure(asked, segment + 1, state),
         // What a value certainly does not have is for the checker to tell.
         End::Nothing(_) | End::There => None,

@@ -36,6 +36,9 @@ pub struct Label {
 pub struct Diagnostic {
     /// Stable kebab-case rule name.
     pub rule: &'static str,
+    /// It is about a name after other names, which rules about properties used to report: what levels and comments say about
+    /// those holds for it as well.
+    pub of_property: bool,
     /// How bad it is.
     pub severity: Severity,
     /// One line that stands alone.
@@ -77,6 +80,7 @@ impl Diagnostic {
     pub fn new(rule: &'static str, severity: Severity, at: Location, message: impl Into<String>) -> Self {
         Self {
             rule,
+            of_property: false,
             severity,
             message: message.into(),
             file: Some(at.file),
@@ -88,7 +92,17 @@ impl Diagnostic {
     }
     /// A finding about no place in a file.
     pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {
-        Self { rule, severity, message: message.into(), file, span: None, help: None, labels: Vec::new(), fix: None }
+        Self {
+            rule,
+            of_property: false,
+            severity,
+            message: message.into(),
+            file,
+            span: None,
+            help: None,
+            labels: Vec::new(),
+            fix: None,
+        }
     }
     /// An error at a place.
     pub fn error(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
@@ -101,6 +115,12 @@ impl Diagnostic {
     /// An info line at a place.
     pub fn info(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
         Self::new(rule, Severity::Info, at, message)
+    }
+    /// The same, about a name after other names.
+    #[must_use]
+    pub fn of_property(mut self) -> Self {
+        self.of_property = true;
+        self
     }
     /// The same with advice.
     #[must_use]

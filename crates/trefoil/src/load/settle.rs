@@ -110,8 +110,7 @@ impl Loader {
         let mut comments = if checks.without_comments { HashMap::new() } else { self.suppressions() };
         // Who asks has the last word; a comment that would cover such a finding is not useless for that.
         let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
-            d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d))
-                && !checks.levels.insists(d.rule)
+            d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d)) && !checks.levels.insists(d)
         };
         // A comment counts where a name is read as well as where it is declared, if the finding ends up there.
         found.retain(|d| !covered(d, &mut comments));

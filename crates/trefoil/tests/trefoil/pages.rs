@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trefoil::internals::{Checks, LoadOptions, rules};
 use trefoil_check::{Level, Levels, Rule};
-use trefoil_syntax::Severity;
+use trefoil_syntax::{Diagnostic, Severity};
 
 use crate::Folder;
 
@@ -171,8 +171,47 @@ fn what_is_said_about_a_rule_holds_for_what_was_split_from_it() {
         assert!(trefoil_check::rule(whole).is_some(), "{whole} is a rule");
         let mut levels = Levels::default();
         assert!(levels.set(whole, Level::Deny));
-        assert!(levels.insists(part.name), "{} follows {whole}", part.name);
+        let finding = Diagnostic::nowhere(part.name, Severity::Warning, None, "found");
+        assert!(levels.insists(&finding), "{} follows {whole}", part.name);
         assert!(levels.set(part.name, Level::Warn));
-        assert!(!levels.insists(part.name), "its own level counts first");
+        assert!(!levels.insists(&finding), "its own level counts first");
+    }
+}
+
+#[test]
+fn a_finding_that_moved_to_another_rule_answers_to_its_old_name() {
+    let flow = |line: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: flow\n  output_schema: {{ type: object, properties: {{ a: {{ type: string }} }} }}\n  output_template:\n    a: \"{{{{A.output}}}}\"\n    {line}\nspec:\n  states:\n    - {{ name: A, kind: System, command: echo hi }}\n"
+        )
+    };
+    let spec = |line: &str| {
+        format!(
+            "version: \"0.1\"\ninput: {{ user: {{ name: Ann }} }}\nagents:\n  w:\n    model: \"openai:gpt-4o-mini\"\n    system: |\n      {line}\nnodes:\n  w: {{ agent: w, writes: output.text }}\n"
+        )
+    };
+    let cases = [
+        (
+            "unresolved-name",
+            "unknown-property",
+            flow("a: \"{{workflow.agent_id}}\"").replace("    a: \"{{A.output}}\"\n", ""),
+        ),
+        (
+            "unresolved-name",
+            "unknown-property",
+            flow("a: \"{{A.output.stdot}}\"").replace("    a: \"{{A.output}}\"\n", ""),
+        ),
+        ("schema-mismatch", "unknown-property", flow("b: x")),
+        ("wrong-default", "unknown-property", spec("{{ inputs.user.nmae }}")),
+        ("unresolved-name", "unknown-property", spec("{{ working.x | default('-') }}")),
+        ("unresolved-name", "property-of-text", spec("{{ working.x | default('-') }}")),
+    ];
+    for (rule, old, text) in &cases {
+        let named = trefoil_check::rule(rule).expect("it is a rule");
+        let (found, shown) = findings(&[("main.yaml".to_owned(), text)], named);
+        assert!(found.iter().any(|(severity, name)| name == rule && *severity < Severity::Error), "{text}\n{shown}");
+        let allowed = format!("# trefoil: allow-file {old}\n{text}");
+        let (found, shown) = findings(&[("main.yaml".to_owned(), &allowed)], named);
+        assert!(found.iter().all(|(_, name)| name != rule && *name != "unused-suppression"), "{old}\n{shown}");
     }
 }

@@ -221,7 +221,7 @@ spec:
         expect![[r#"
             warning 10:29 unresolved-name: a prompt has no `instrucion`, so it is always empty (did you mean `instruction`?) {fix: "instruction"}
             warning 11:9 unresolved-name: a prompt has no `topic`, so it is always empty (write `input.topic`) {fix: "input.topic"}
-            warning 11:25 unknown-property: the schema of `input` declares no `topc` (did you mean `topic`?) {maybe: "topic"}
+            warning 11:25 unknown-property: the schema of `input` declares no `topc` (did you mean `topic`?) [6:47 `topic` is declared here] {fix: "topic"}
             warning 11:34 unresolved-name: a prompt has no `workflow`, so it is always empty (an agent does not see the workflow that calls it: pass the value in the state's `input`)
             warning 11:52 unresolved-name: a prompt has no `nowhere`, so it is always empty (write `input.nowhere` for a field of the input)
             error 12:7 template-unclosed-block: `{{#if}}` is never closed (end it with `{{/if}}`)
@@ -234,7 +234,7 @@ spec:
         expect![[r#"
             warning 10:29 unresolved-name: a prompt has no `instrucion`, so it is always empty (did you mean `instruction`?) {fix: "instruction"}
             warning 11:9 unresolved-name: a prompt has no `topic`, so it is always empty (write `input.topic`) {fix: "input.topic"}
-            warning 11:25 unknown-property: the schema of `input` declares no `topc` (did you mean `topic`?) {maybe: "topic"}
+            warning 11:25 unknown-property: the schema of `input` declares no `topc` (did you mean `topic`?) [6:47 `topic` is declared here] {fix: "topic"}
             warning 11:34 unresolved-name: a prompt has no `workflow`, so it is always empty (an agent does not see the workflow that calls it: pass the value in the state's `input`)
             warning 11:52 unresolved-name: a prompt has no `nowhere`, so it is always empty (write `input.nowhere` for a field of the input)
         "#]],

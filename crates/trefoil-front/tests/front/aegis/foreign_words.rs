@@ -173,19 +173,19 @@ fn names_that_stand_for_others() {
         (
             "text",
             expect![[r#"
-                warning w.yaml 9:39 unknown-property: `A` has no `text` (write `A.output`, or `A.output.text`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
+                warning w.yaml 9:39 unknown-property: `A` has no `text` (write `A.output` for the answer)
             "#]],
         ),
         (
             "stdout",
             expect![[r#"
-                warning w.yaml 9:39 unknown-property: `A` has no `stdout` (write `A.output`, or `A.output.stdout`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
+                warning w.yaml 9:39 unknown-property: `A` has no `stdout` (write `A.output` for the answer)
             "#]],
         ),
         (
             "result",
             expect![[r#"
-                warning w.yaml 9:39 unknown-property: `A` has no `result` (write `A.output`, or `A.output.result`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
+                warning w.yaml 9:39 unknown-property: `A` has no `result` (write `A.output` for the answer)
             "#]],
         ),
     ] {
@@ -194,7 +194,7 @@ fn names_that_stand_for_others() {
     of(
         "{{A.title}}",
         expect![[r#"
-            warning w.yaml 9:39 unknown-property: `A` has no `title` (write `A.output`, or `A.output.title`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
+            warning w.yaml 9:39 unknown-property: `A` has no `title` (write `A.output.title` for a field of the answer)
         "#]],
     );
     of(

@@ -97,7 +97,7 @@ fn what_certainly_is_empty_is_a_warning() {
         (
             "{{AGENT.reasoning}}",
             expect![[r#"
-                warning flow.yaml 13:52 unknown-property: `AGENT` has no `reasoning` (write `AGENT.output`, or `AGENT.output.reasoning`; its properties are `output`, `score`, `confidence`, `status`, `error`, `execution_id`)
+                warning flow.yaml 13:52 unknown-property: `AGENT` has no `reasoning` (write `AGENT.output.reasoning` for a field of the answer)
             "#]],
         ),
         (
@@ -251,7 +251,7 @@ spec:
     check_one(
         &manifest(""),
         expect![[r#"
-            info 8:55 unknown-property: the schema of `input` declares no `pr_no` (it declares `pr_number`)
+            warning 8:55 unknown-property: the schema of `input` declares no `pr_no` (it declares `pr_number`)
             warning 8:65 unresolved-name: neither the context, the input nor a state defines `branch`
         "#]],
     );
@@ -428,7 +428,7 @@ spec:
         expect![[r#"
             warning 9:72 unresolved-name: neither the context, the input nor a state defines `topci` (did you mean `topic`?) {fix: "topic"}
             warning 9:82 unresolved-name: neither the context, the input nor a state defines `langauge` (did you mean `language`?) {fix: 9:99 "language"}
-            info 9:118 unknown-property: the schema of `input` declares no `x` (it declares `topic`)
+            warning 9:118 unknown-property: `input` has no `x` (its properties are `topic`)
         "#]],
     );
 }

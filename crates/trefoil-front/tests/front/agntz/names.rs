@@ -54,7 +54,7 @@ inputSchema:
   open: { type: object, properties: { a: string }, additionalProperties: true }
 "#,
         expect![[r#"
-            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? its properties are `name`) {fix: "name"}
+            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? its properties are `name`) [6:39 `name` is declared here] {fix: "name"}
             error 4:79 property-of-text: `tags` is a list, so `tags.first` is always empty (remove the rest of the path, or make the value an object)
             error 4:91 property-of-text: `n` is a number, so `n.x` is always empty (remove the rest of the path, or make the value an object)
             warning 4:102 unknown-property: the schema of `open` declares no `x` (did you mean `a`?) {maybe: "a"}
@@ -127,9 +127,9 @@ inputSchema: { q: string }
             error agent.yaml 6:30 unordered-read: `web-researcher` is the output of the step that reads it, which has no value before it has run (read the output of a step that ends before it)
             error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so `writing` is always empty (a step sees only the steps before it; with `until` it sees the others from the second iteration on)
             error agent.yaml 6:61 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {maybe: "writing"}
-            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? its properties are `body`) [web.yaml 6:1 its properties are declared here] {fix: "body"}
+            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? its properties are `body`) [web.yaml 6:17 `body` is declared here] {fix: "body"}
             error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? available: `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here] {fix: "webResearcher"}
-            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always empty (remove the rest of the path, or give the agent an output schema so that it answers with an object)
+            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always empty (give the agent an `outputSchema` to get an object, or remove the rest of the path)
             error agent.yaml 13:11 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {fix: "writing"}
         "#]],
     );
@@ -247,7 +247,7 @@ output: { o: "{{bC}}" }
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? its properties are `draft`) {fix: "draft"}
+            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? its properties are `draft`) [write.yaml 5:122 `draft` is declared here] {fix: "draft"}
             error agent.yaml 13:23 unknown-property: `writing` has no `zz` (its properties are `o`, `bC`) [write.yaml 7:11 its properties are declared here]
         "#]],
     );

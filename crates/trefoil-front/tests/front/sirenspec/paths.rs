@@ -201,7 +201,7 @@ fn a_node_that_writes_where_another_leaves_its_result() {
     check_one(
         &nodes("working.draft.output", ""),
         expect![[r#"
-            warning 5:44 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is what `review` wrote (write to a path of its own) [4:3 this node]
+            warning 5:44 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is what `review` wrote (write `working.review.output`, or another path of its own) [4:3 this node]
         "#]],
     );
     check_one(&nodes("working.draft.notes", ""), expect![""]);
@@ -223,7 +223,7 @@ fn paths_that_are_written_where_something_else_stands() {
     check_one(
         &node("output.channel.name", "mail"),
         expect![[r#"
-            warning 4:25 write-conflict: writing here replaces `channel`, which has a value from the start (write to a path that is not below a text) [5:18 the value]
+            warning 4:25 write-conflict: writing here replaces `output.channel`, which has a value from the start (write to a path that is not below a text) [5:18 the value]
         "#]],
     );
     check_one(&node("output.channel.name", "{name: x}"), expect![""]);

@@ -55,6 +55,7 @@ fn lacking(name: Name<'_, '_>, segment: usize, what: &str, keys: &[&str], found:
     let word = name.reference().path.get(segment).map_or("", |s| &*s.name);
     let message = format!("{what} `{word}` by its default, so a run without that input fails");
     let d = Diagnostic::warning("wrong-default", name.at(), message);
+    let d = d.of_property();
     found.push(match suggest::near(word, keys.iter().copied()) {
         Some(near) => {
             let d = d.help(format!("did you mean `{}`?", near.name));

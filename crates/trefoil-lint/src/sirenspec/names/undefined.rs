@@ -51,7 +51,7 @@ fn said(name: Name<'_, '_>, segment: usize, meant: &str, found: &mut Found) {
         before => format!("`{}` has no `{word}`", before.join(".")),
     };
     let message = format!("`{}` is not defined: {why}", name.dotted());
-    let d = finding(name, message, Some(format!("did you mean `{meant}`?")));
+    let d = after(&before, finding(name, message, Some(format!("did you mean `{meant}`?"))));
     let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
     found.push(mend::rewritten(d, whole, meant, false));
 }
@@ -84,7 +84,7 @@ pub fn undefined(
         None if advice.is_some() => advice.as_ref().map(|advice| advice.help.clone()),
         None => available(&candidates),
     };
-    let d = finding(name, message, help);
+    let d = after(&before, finding(name, message, help));
     let (reference, at) = (name.reference(), name.at());
     found.push(match (result, near, advice.and_then(|advice| advice.path)) {
         (Some(path), ..) => mend::rewritten(d, mend::segments(reference, at, 0, segment), &path, false),
@@ -153,6 +153,14 @@ fn only_here<'a>(name: Name<'a, '_>) -> Option<&'a str> {
         |node: &Node<'_>| texts::of_node(manifest, node).iter().any(|t| t.text.span == name.text.text.source.span);
     let mut others = manifest.nodes.iter().filter(|other| !std::ptr::eq(*other, me));
     (*root.name == *"inputs" && others.any(|n| gives(n) && reads(n))).then(|| name.here().node().map(|n| &*n.id))?
+}
+
+/// What is after other names used to be called a property of them.
+fn after(before: &[&str], d: Diagnostic) -> Diagnostic {
+    match before {
+        [] => d,
+        _ => d.of_property(),
+    }
 }
 
 /// An error, or a warning where a default catches it.
