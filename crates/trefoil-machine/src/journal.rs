@@ -49,6 +49,9 @@ pub enum EntryKind {
         /// Of a timer: when it is due, on the run's clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         due_ms: Option<u64>,
+        /// Of a model call: as [`Activity::again`](crate::Activity::again), so it is not a call of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// It ended well.
     Completed {

@@ -2,13 +2,13 @@
 //! so that a record is always what its journal says.
 
 use trefoil_machine::journal::Answering;
-use trefoil_machine::{Entry, EntryKind, Usage};
+use trefoil_machine::{About, Entry, EntryKind, RunError, Usage};
 use trefoil_template::Value;
 use trefoil_template::wire::{Wire, Wired};
 
 use crate::blob::{Blob, INLINE};
 use crate::error::{Result, StoreError};
-use crate::record::{Spent, Status};
+use crate::record::{Content, Spent, Status};
 
 /// How long the text of a failure may be in a record. Its journal has all of it.
 const ERROR_TEXT: usize = 500;
@@ -53,6 +53,57 @@ impl Body {
         }
         Ok(entry)
     }
+}
+
+impl Body {
+    /// Without what prompts, answers and failures say. What is left: keys, hashes, codes, usage, models and times.
+    pub fn bare(&self) -> Result<Self> {
+        let seq = self.seq;
+        let unreadable = |error: serde_json::Error| StoreError::Unwritable { seq, why: error.to_string() };
+        let mut entry = Self::entry(&self.json, None).map_err(unreadable)?;
+        match &mut entry.kind {
+            EntryKind::Started(started) => started.input = None,
+            EntryKind::Completed { value, about, .. } => {
+                *value = Value::Null;
+                lean(about);
+            }
+            EntryKind::Failed { error, about, .. } => {
+                *error = bare(error);
+                lean(about);
+            }
+            EntryKind::Finished { output, error } => {
+                *output = None;
+                *error = error.as_ref().map(bare);
+            }
+            EntryKind::Scheduled { .. }
+            | EntryKind::Resumed { .. }
+            | EntryKind::Reopened { .. }
+            | EntryKind::Restarted { .. }
+            | EntryKind::Suspended { .. }
+            | EntryKind::CancelRequested {} => {}
+        }
+        Self::of(&entry)
+    }
+
+    /// Without what resuming the run does not need: the beginnings of answers that broke off, and what guardrails found.
+    fn lean(entry: &Entry) -> Entry {
+        let mut entry = entry.clone();
+        if let EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } = &mut entry.kind {
+            lean(about);
+        }
+        entry
+    }
+}
+
+fn lean(about: &mut About) {
+    about.partial = None;
+    about.warnings = Vec::new();
+}
+
+/// What retries and statistics go by.
+fn bare(error: &RunError) -> RunError {
+    let RunError { code, key, cause, retry_after_ms, .. } = error.clone();
+    RunError { key, cause, retry_after_ms, ..RunError::new(&code, "") }
 }
 
 /// The one value that an entry may have.
@@ -146,6 +197,19 @@ impl Batch {
         Ok(batch)
     }
 
+    /// Of entries of a run of which only that is kept.
+    pub fn of_kept(entries: &[Entry], content: Content) -> Result<Self> {
+        match content {
+            Content::All => Self::of(entries),
+            Content::UntilEnd | Content::Removed => Self::of(&entries.iter().map(Body::lean).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Whether it ends the run so that nobody continues it.
+    pub fn is_final(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.status != Status::Failed)
+    }
+
     /// Adds what a record has of it.
     fn spend(&mut self, usage: Option<Usage>) {
         self.spent.usage.add(Usage { written_tokens: 0, ..usage.unwrap_or_default() });
@@ -160,9 +224,9 @@ impl Batch {
                 self.start = Some(Start { flow, program, at: started.at });
                 self.free = Some(started.flags.is_free());
             }
-            EntryKind::Scheduled { sort, .. } => {
+            EntryKind::Scheduled { sort, again, .. } => {
                 let model = sort == "model";
-                self.spent.calls += u64::from(model);
+                self.spent.calls += u64::from(model && !again);
                 self.in_flight += i64::from(model);
             }
             EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => {

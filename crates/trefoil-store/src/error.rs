@@ -116,6 +116,12 @@ pub enum StoreError {
         /// Its id.
         run: String,
     },
+    /// What the run asked and was answered has been removed.
+    #[error("the content of run `{run}` was removed when it ended, because it began with `--no-content`")]
+    NoContent {
+        /// Its id.
+        run: String,
+    },
     /// The run has ended.
     #[error("the run `{run}` has ended")]
     Ended {
@@ -203,6 +209,7 @@ impl StoreError {
             }
             Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`",
             Self::NoRun { .. } => "list the runs with `trefoil runs list`",
+            Self::NoContent { .. } => "see what is left with `trefoil runs show` and `trefoil runs export`",
             Self::Ambiguous { .. } => "write more of the id",
             Self::Held { .. } => "wait until it ends, or cancel it with `trefoil runs cancel`",
             Self::NotHeld { .. } => "another process continues it: look at it with `trefoil runs show`",

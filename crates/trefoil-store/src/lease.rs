@@ -1,5 +1,7 @@
 //! Who runs what: a run is one process's at a time.
 
+use crate::record::Content;
+
 /// The right to write to a run's journal. It is worth nothing any more when somebody else has claimed the run since: the
 /// epoch is compared in the transaction of each append.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +12,8 @@ pub struct Lease {
     pub no: i64,
     /// How often the run was claimed, this time included.
     pub epoch: u64,
+    /// What is kept of the run.
+    pub content: Content,
 }
 
 /// Who wants to run something, and for how long. All times are milliseconds since 1970-01-01 UTC.

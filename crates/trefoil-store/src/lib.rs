@@ -39,6 +39,6 @@ pub use list::{Cursor, Filter, Page};
 pub use owner::{Hold, Inbox, Owner};
 pub use place::default_path;
 pub use port::{NewRun, Store};
-pub use record::{Record, Spent, Status};
+pub use record::{Content, Record, Spent, Status};
 pub use sqlite::{Durability, Options, SqliteStore};
 pub use upkeep::{Health, Pruned, Retention, Size};

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::inbox::{Letter, Posted};
 use crate::lease::{Claim, Lease};
 use crate::list::{Cursor, Filter, Page};
-use crate::record::{Record, Status};
+use crate::record::{Content, Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
 /// A run that is to be kept from now on.
@@ -25,6 +25,8 @@ pub struct NewRun {
     pub labels: Vec<(String, String)>,
     /// The files that its program was made of. Those that the store has already are kept once.
     pub files: Vec<Arc<Blob>>,
+    /// What is kept of its prompts and answers.
+    pub content: Content,
     /// Who runs it; nobody: it is pending until it is claimed.
     pub claim: Option<Claim>,
     /// Its first entries.
@@ -39,7 +41,8 @@ pub trait Store: Send + Sync {
     /// Adds a run with its first entries. None: nobody has claimed it yet.
     async fn create(&self, run: NewRun) -> Result<Option<Lease>>;
     /// Adds entries, with what they change in the run's record, in one transaction, for whoever holds the lease. Returns when
-    /// they are as durable as this store makes them. An entry that ends the run gives up the lease.
+    /// they are as durable as this store makes them. An entry that ends the run gives up the lease. If [`Content::UntilEnd`] is
+    /// kept of a run that completes or is cancelled, the same transaction removes all content of it: see [`Body::bare`](crate::Body::bare).
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()>;
     /// Entries from a number on, in order: as many as the store likes to hand over at a time, none when there are no more.
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>>;

@@ -63,11 +63,34 @@ impl FromStr for Status {
     }
 }
 
+/// What is kept of a run's prompts and answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Content {
+    /// Everything, as long as the run is kept.
+    #[default]
+    All,
+    /// What resuming the run needs, until it has completed or is cancelled.
+    UntilEnd,
+    /// Nothing any more: the run has ended.
+    Removed,
+}
+
+impl Content {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::UntilEnd => "until_end",
+            Self::Removed => "removed",
+        }
+    }
+}
+
 /// What a run has cost so far. All of it comes from its entries. Of model calls that were in progress when the process ended, nobody
 /// knows what they cost; while a process works on the run, they are not counted yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Model calls that were scheduled.
+    /// Model calls that were begun, as limits count them: another try of a call that was not answered is not a further one.
     pub calls: u64,
     /// Tokens and money. How many tokens were written to caches is in the entries alone.
     pub usage: Usage,
@@ -117,6 +140,8 @@ pub struct Record {
     pub epoch: u64,
     /// When somebody has to look at it again, if nothing comes before.
     pub wake_at: Option<u64>,
+    /// What is kept of its prompts and answers.
+    pub content: Content,
     /// What it was labelled with, by key.
     pub labels: Vec<(String, String)>,
 }

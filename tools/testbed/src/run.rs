@@ -147,6 +147,7 @@ impl Run {
             sort: activity.request.sort().into(),
             content: activity.content,
             due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
+            again: activity.again,
         });
         self.pending.push(activity);
     }

@@ -1,18 +1,21 @@
 //! `trefoil resume RUN`: continues a run that was interrupted, or that waits for somebody.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use trefoil::AnswersFrom;
 use trefoil::internals::Stored;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
-use trefoil::store::{Record, SqliteStore, Status, Store as _};
+use trefoil::internals::trace::{About, Tracer};
+use trefoil::store::{Content, Record, SqliteStore, Status, Store as _, StoreError};
 
 use super::run::{did_not_start, dollars, followed, label};
-use crate::run::{End, HostArgs, Session, ShowArgs, Unknown};
+use crate::run::{End, HostArgs, Recording, Session, ShowArgs, Unknown};
 use crate::runs::past;
-use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, now, wait};
-use crate::{exit, output};
+use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
+use crate::{exit, output, overwrite};
 
 /// Continue a run that was interrupted or waits for an answer; nothing that was completed is done again
 #[derive(Args)]
@@ -75,15 +78,33 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
 /// A run that has ended is not done again, nor told as if it were.
 fn ended(args: &Resume, store: SqliteStore, record: &Record) -> Result<u8, u8> {
     let store = Arc::new(store);
-    let stored = past::read(&store, &record.run)?;
     if !args.show.quiet {
         output::note(&format!("run {} has ended: {}", record.run, record.status));
     }
-    if args.show.trace.is_some() {
-        output::warning("`--trace` has no effect, because the run has ended");
+    if record.content == Content::Removed {
+        store::refuse(&StoreError::NoContent { run: record.run.clone() });
+        return Ok(if record.status == Status::Completed { exit::FAILED } else { exit::CANCELLED });
+    }
+    let stored = past::read(&store, &record.run)?;
+    if let Some(path) = &args.show.trace {
+        recorded(path, &store, &stored)?;
     }
     let end = past::end(&store, &stored)?;
     Ok(end.map_or(exit::FAILED, |end| args.show.once_more(stored.flow.loaded(), &end)))
+}
+
+/// Writes the trace of a run that has ended, from its journal.
+fn recorded(path: &Path, store: &Arc<SqliteStore>, stored: &Stored) -> Result<(), u8> {
+    let loaded = stored.flow.loaded();
+    overwrite::spare_sources(Some(path), &loaded.files)?;
+    let answers_from = AnswersFrom::of_stored(&stored.started.answers);
+    let tracer = Arc::new(Tracer::default());
+    let recording = Recording::new(path.to_owned(), About::new(loaded, &answers_from), tracer.clone())?;
+    past::tell(store, stored, tracer)?;
+    recording.write().map_err(|message| {
+        output::refuse(&message, None);
+        exit::FAILED
+    })
 }
 
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {

@@ -51,6 +51,9 @@ pub struct Run {
     /// Keep nothing of the run: it cannot be resumed
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
+    /// Keep prompts and answers only until the run has completed or is cancelled, and no more of them than resuming it needs
+    #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
+    no_content: bool,
 }
 
 /// Micro-dollars.
@@ -120,6 +123,9 @@ fn start(args: &Run) -> Result<u8, u8> {
         let store = args.store.create(&args.durability)?;
         store::tidy(&store, settings.keep, args.show.quiet)?;
         engine = engine.store(store);
+    }
+    if args.no_content {
+        engine = engine.no_content();
     }
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;

@@ -43,6 +43,11 @@ pub fn after_stop(run: &str, store: &StoreArgs, open: bool) {
     }
 }
 
+/// After a run that could not be stored, not even its start: nothing was called.
+pub fn not_kept() {
+    output::say("nothing was sent and nothing was kept; to run it without a store, add `--ephemeral`");
+}
+
 /// How to see the prompts.
 fn prompts(trace: Option<&str>) -> Vec<Next> {
     let seen = "every prompt and answer";

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use trefoil::internals::answers::word;
 use trefoil_ir::OnTimeout;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{Asked, HumanInbox, HumanRequest};
@@ -71,6 +72,7 @@ impl HumanInbox for Terminal {
         let Some(typed) = lines.recv().await else { return Asked::Nobody };
         open.0 = false;
         // Nothing typed is the default, where there is one.
+        let typed = word(&request.accepts, &typed).map(str::to_owned).unwrap_or(typed);
         (!typed.is_empty() || default.is_none()).then_some(typed).into()
     }
 }

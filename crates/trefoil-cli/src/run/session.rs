@@ -259,7 +259,7 @@ pub struct Ended<'s> {
 
 /// What the end of a run is told with.
 pub struct End<'e> {
-    /// What was run, as it was named.
+    /// What was run, as it was named; none: a run was continued.
     pub target: Option<&'e str>,
     /// The answers of the command line.
     pub answers: &'e [(String, String)],
@@ -327,8 +327,11 @@ fn told(
         let answer = key.and_then(|key| shown.answer(&key.0));
         report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
     }
-    if let Some(store) = end.resumable.filter(|_| error.code != "CANCELLED") {
-        next::after_stop(&outcome.run, store, outcome.continues);
+    match end.resumable.filter(|_| error.code != "CANCELLED") {
+        // Its first entry could not be written.
+        Some(_) if end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues => next::not_kept(),
+        Some(store) => next::after_stop(&outcome.run, store, outcome.continues),
+        None => {}
     }
     // Whoever stopped a run knows how to run it again.
     if !show.quiet && (!cancelled || trace.is_some()) {

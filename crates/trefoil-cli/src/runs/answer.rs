@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use trefoil::internals::answers::word;
 use trefoil::internals::{Trial, try_answer};
 use trefoil::store::{Letter, LetterKind, SqliteStore, Store as _};
 use trefoil_machine::event::Waiting;
@@ -58,8 +59,8 @@ fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, given: &str) -> 
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
         None => vec!["retry", "fail"],
     };
-    if let Some(word) = known.iter().find(|word| word.eq_ignore_ascii_case(given.trim())) {
-        return Ok((*word).into());
+    if let Some(word) = word(&known, given) {
+        return Ok(word.into());
     }
     let leads_on = one.prompt.is_some() && {
         let stored = past::read(store, run)?;

@@ -3,9 +3,9 @@
 use clap::Args;
 use trefoil::store::Store as _;
 
-use super::print_json;
-use crate::exit;
+use super::{print_json, record};
 use crate::store::{StoreArgs, full_id, wait};
+use crate::{exit, output};
 
 /// Print a run's journal as JSON Lines, one entry a line
 #[derive(Args)]
@@ -18,7 +18,11 @@ pub struct Export {
 
 pub fn run(args: &Export) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let run = wait(full_id(&store, &args.run))?;
+    let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
+    if let Some(content) = record::content(&record) {
+        output::note(&format!("content {content}"));
+    }
+    let run = record.run;
     let (mut code, mut next) = (exit::OK, 0);
     loop {
         // Of a damaged journal, what can be read is printed before the error.

@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value as Json, json};
-use trefoil::store::Record;
+use trefoil::store::{Content, Record};
 
 /// `2026-03-01 09:05:00Z`.
 pub fn time(ms: u64) -> String {
@@ -14,6 +14,15 @@ pub fn time(ms: u64) -> String {
 /// `1 call`, `3 calls`.
 pub fn calls(calls: u64) -> String {
     if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
+}
+
+/// What is kept of its prompts and answers, if that is not everything.
+pub fn content(record: &Record) -> Option<&'static str> {
+    match record.content {
+        Content::All => None,
+        Content::UntilEnd => Some("kept until the run has completed or is cancelled (`--no-content`)"),
+        Content::Removed => Some("removed when the run ended (`--no-content`)"),
+    }
 }
 
 fn stamp(ms: u64) -> String {
@@ -42,6 +51,7 @@ pub fn json(record: &Record) -> Json {
             }
         };
         add("ended", record.ended.map(|at| stamp(at).into()));
+        add("content", (record.content != Content::All).then(|| record.content.name().into()));
         add("wake_at", record.wake_at.map(|at| stamp(at).into()));
         add("error", record.error.as_ref().map(|(code, message)| json!({ "code": code, "message": message })));
         add("parent", record.parent.as_ref().map(|parent| parent.as_str().into()));

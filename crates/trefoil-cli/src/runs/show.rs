@@ -71,6 +71,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));
     }
+    lines.extend(record::content(&record).map(|content| format!("content  {content}")));
     for (key, value) in &record.labels {
         lines.push(format!("label    {key}={value}"));
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::provider::{KEY, Provider};
 use crate::world::{Folder, Ran, finish, wait};
 
-fn world() -> Folder {
+pub fn world() -> Folder {
     let folder = Folder::new();
     folder.write(
         "main.yaml",
@@ -23,18 +23,18 @@ fn world() -> Folder {
     folder
 }
 
-fn command(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
+pub fn command(folder: &Folder, provider: &Provider, args: &[&str]) -> Command {
     let mut command = folder.command(args);
     command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
     command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", provider.address());
     command
 }
 
-fn trefoil(folder: &Folder, provider: &Provider, args: &[&str]) -> Ran {
+pub fn trefoil(folder: &Folder, provider: &Provider, args: &[&str]) -> Ran {
     finish(command(folder, provider, args))
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < Duration::from_secs(60), "{what} did not happen");
@@ -42,12 +42,12 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn signal(child: &Child, signal: &str) {
+pub fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// The id of the only run.
-fn only(folder: &Folder, provider: &Provider) -> String {
+pub fn only(folder: &Folder, provider: &Provider) -> String {
     let listed = trefoil(folder, provider, &["runs", "list", "--output", "json"]).json();
     let [run] = listed["runs"].as_array().unwrap().as_slice() else { panic!("{listed}") };
     run["run"].as_str().unwrap().to_owned()
@@ -130,7 +130,7 @@ fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
     assert_eq!(provider.asked().len(), 3);
 }
 
-const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate }\nspec:\n  initial_state: ASK\n  \
+pub const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate }\nspec:\n  initial_state: ASK\n  \
                     states:\n    ASK:\n      kind: Human\n      prompt: Ship it?\n      transitions:\n        - condition: \
                     input_equals_yes\n          target: SHIP\n        - condition: input_equals_no\n          target: STOP\n    \
                     SHIP:\n      kind: System\n      command: echo shipped\n      transitions: []\n    STOP:\n      kind: \

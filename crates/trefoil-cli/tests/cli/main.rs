@@ -19,6 +19,8 @@ mod examples;
 mod fix;
 mod init;
 mod inputs;
+#[cfg(unix)]
+mod kept;
 mod levels;
 mod lsp;
 mod pages;

@@ -34,6 +34,8 @@ pub struct Driver {
     next_seq: u64,
     /// Whether anybody keeps the entries.
     keeps: bool,
+    /// Whether any of them has been written, by this process or an earlier one.
+    is_kept: bool,
     /// Entries not yet written.
     buffer: Vec<Entry>,
     /// What happened, to be told once the entries that led to it are written.
@@ -94,6 +96,7 @@ impl Driver {
         Self {
             machine,
             keeps: world.ports.journal.keeps(),
+            is_kept: false,
             world,
             options,
             next_seq: 0,
@@ -114,7 +117,7 @@ impl Driver {
 
     /// The number of the next entry, and what need not be done because it was done before.
     pub fn continue_at(&mut self, seq: u64, kept: BTreeMap<Key, Kept>) {
-        (self.next_seq, self.kept) = (seq, kept);
+        (self.next_seq, self.kept, self.is_kept) = (seq, kept, true);
     }
 
     /// Goes on until the run has ended or is suspended.
@@ -205,6 +208,7 @@ impl Driver {
                 sort: activity.request.sort().to_owned(),
                 content: activity.content,
                 due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
+                again: activity.again,
             });
             self.tell_began(&activity);
             self.starting.push(activity);
@@ -472,6 +476,7 @@ impl Driver {
         }
         let entries = std::mem::take(&mut self.buffer);
         let written = self.world.ports.journal.append(&self.world.watch.run, &entries).await;
+        self.is_kept |= written.is_ok();
         written.map_err(|error| {
             // What these entries led to has not happened: nobody is told of it, and no answer was taken.
             self.untold.clear();
@@ -501,7 +506,7 @@ impl Driver {
         let failed = result.as_ref().err().filter(|error| self.keeps && !open && error.code != STOPPED);
         let continues = match failed {
             Some(error) => super::reopen::is_possible(&self.world, &self.options, error).await,
-            None => open && self.keeps,
+            None => open && self.keeps && self.is_kept,
         };
         let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };
         let RunOutcome { usage, calls, duration_ms, .. } = outcome;

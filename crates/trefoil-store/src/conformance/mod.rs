@@ -88,7 +88,13 @@ fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
 }
 
 fn scheduled(key: &str) -> EntryKind {
-    EntryKind::Scheduled { key: Key(key.into()), sort: "model".to_owned(), content: ContentKey([7; 32]), due_ms: None }
+    EntryKind::Scheduled {
+        key: Key(key.into()),
+        sort: "model".to_owned(),
+        content: ContentKey([7; 32]),
+        due_ms: None,
+        again: false,
+    }
 }
 
 fn resumed(lost: &str) -> EntryKind {

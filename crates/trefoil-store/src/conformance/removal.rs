@@ -1,12 +1,16 @@
 //! Deleting and pruning: what goes, what stays, and that the space comes back.
 
+use std::sync::Arc;
+
 use trefoil_machine::RunError;
 use trefoil_template::Value;
 
-use super::{batch, begun, completed, done, ended, entry, equal, expect, finished, refused};
-use crate::blob::{Hash, INLINE};
+use super::{batch, begun, claim, completed, done, ended, entry, equal, expect, finished, refused, started};
+use crate::batch::Batch;
+use crate::blob::{Blob, Hash, INLINE};
 use crate::error::StoreError;
-use crate::port::Store;
+use crate::port::{NewRun, Store};
+use crate::record::Content;
 use crate::upkeep::Retention;
 
 /// Later than the runs of the other parts of the suite.
@@ -14,6 +18,7 @@ const AT: u64 = 2_000_000;
 
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     deleting(store).await?;
+    content(store).await?;
     pruning(store).await?;
     by_size(store).await
 }
@@ -37,6 +42,39 @@ async fn deleting(store: &dyn Store) -> Result<(), String> {
         lost,
     )?;
     done(store.release(&again).await, "releasing")
+}
+
+/// What a run asked and was answered goes when it ends, if that was wanted; figures stay. A run that failed can go on.
+async fn content(store: &dyn Store) -> Result<(), String> {
+    let file = Arc::new(Blob::new(b"prompt: tell me".to_vec()));
+    let large = Value::from("answer ".repeat(INLINE));
+    let held = [completed("a", "answer".into(), 5), completed("b", large.clone(), 5)];
+    for (run, error) in [("short", None), ("short-bad", Some(RunError::new("TOOL_ERROR", "answer")))] {
+        let first = batch(&[entry(0, started(run, "main", AT, "in".into()))])?;
+        let claim = Some(claim("suite", AT, AT + 10_000));
+        let files = vec![file.clone()];
+        let new =
+            NewRun { run: run.to_owned(), claim, files, batch: first, content: Content::UntilEnd, ..NewRun::default() };
+        let lease = done(store.create(new).await, "creating")?.ok_or("it has no lease")?;
+        equal(&lease.content, &Content::UntilEnd, "what a lease says is kept")?;
+        let entries = [entry(1, held[0].clone()), entry(2, held[1].clone())];
+        done(store.append(&lease, batch(&entries)?).await, "appending")?;
+        let before = done(store.record(run).await, "reading")?;
+        done(store.append(&lease, batch(&[entry(3, finished(error.clone()))])?).await, "ending")?;
+        let (after, kept) = (done(store.record(run).await, "reading")?, done(store.entries(run, 0).await, "reading")?);
+        equal(&(after.spent, after.entries), &(before.spent, 4), "figures after the end")?;
+        let json = done(Batch::of(&kept), "writing")?.bodies.into_iter().map(|body| body.json).collect::<String>();
+        let has_file = done(store.blob(file.hash()).await, "reading a file")?.is_some();
+        let whole = kept.get(2).is_some_and(|entry| entry.kind == held[1]);
+        let still = (after.content, json.contains("answer") || json.contains("\"in\""), has_file, whole);
+        let wanted = match error {
+            None => (Content::Removed, false, false, false),
+            Some(_) => (Content::UntilEnd, true, true, true),
+        };
+        equal(&still, &wanted, "what is left of content")?;
+    }
+    done(store.delete("short-bad", AT).await, "deleting")?;
+    equal(&done(store.blob(file.hash()).await, "reading a file")?, &None, "a file that no run uses")
 }
 
 async fn pruning(store: &dyn Store) -> Result<(), String> {

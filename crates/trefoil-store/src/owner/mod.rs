@@ -22,6 +22,7 @@ use crate::error::{Result, StoreError};
 use crate::inbox::Posted;
 use crate::lease::{Claim, Lease};
 use crate::port::{NewRun, Store};
+use crate::record::Content;
 
 pub use inbox::Inbox;
 use letters::{Letters, PAUSE};
@@ -173,6 +174,15 @@ impl Owner {
         }
     }
 
+    /// Entries, as far as they are kept.
+    fn batch(&self, run: &str, entries: &[Entry]) -> Result<Batch> {
+        let content = self.held().get(run).map_or(Content::All, |held| match held {
+            Held::New(new) => new.content,
+            Held::Leased(lease) => lease.content,
+        });
+        Batch::of_kept(entries, content)
+    }
+
     fn claim(&self) -> Claim {
         let now = self.clock.wall_ms();
         Claim { owner: self.name.clone(), now, until: self.until(), gone: None, failed: true }
@@ -279,7 +289,7 @@ impl Journal for Owner {
             let new = NewRun { run: run.to_owned(), ..NewRun::default() };
             self.held().entry(run.to_owned()).or_insert_with(|| Held::New(Box::new(new)));
         }
-        let batch = Batch::of(entries)?;
+        let batch = self.batch(run, entries)?;
         Ok(self.add(run, batch).await?)
     }
 
@@ -314,7 +324,8 @@ impl Journal for Hold {
         if entries.is_empty() {
             return Ok(());
         }
-        Ok(self.owner.add(run, Batch::of(entries)?).await?)
+        let batch = self.owner.batch(run, entries)?;
+        Ok(self.owner.add(run, batch).await?)
     }
 
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {

@@ -8,10 +8,10 @@ use super::fault::Done;
 use super::{int, uint};
 use crate::error::StoreError;
 use crate::list::{Cursor, Filter, Page};
-use crate::record::{Record, Spent, Status};
+use crate::record::{Content, Record, Spent, Status};
 
 const COLUMNS: &str = "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, \
-                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free";
+                       tokens_cached, unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content";
 
 /// Runs that are handed over at a time, at most.
 const LIMIT: usize = 1_000;
@@ -51,9 +51,19 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
         owner: owner.zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
         epoch: count("epoch")?,
         wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),
+        content: content(row.get("content")?),
         labels: Vec::new(),
     };
     Ok((row.get("no")?, record))
+}
+
+/// What is kept of a run, by its number in `format-3.sql`.
+pub fn content(number: i64) -> Content {
+    match number {
+        0 => Content::All,
+        1 => Content::UntilEnd,
+        _ => Content::Removed,
+    }
 }
 
 fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::entries::id;
 use super::fault::Done;
 use super::{int, uint};
+use crate::batch::Body;
 use crate::error::StoreError;
 use crate::upkeep::Retention;
 
@@ -62,15 +63,49 @@ pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<u64> {
     Ok(old.len() as u64)
 }
 
-/// Labels and letters go with the row. Files and values go if no other run uses them.
-fn everything_of(c: &Connection, no: i64) -> Done<()> {
-    c.prepare_cached("DELETE FROM entry WHERE id BETWEEN ?1 AND ?2")?.execute([id(no, 0), id(no, u64::MAX)])?;
+/// Removes what prompts and answers say, of a run that has ended and of which it was to be kept only until then.
+pub fn content(c: &Connection, no: i64) -> Done<()> {
+    let due = c.prepare_cached("UPDATE run SET content = 2 WHERE no = ?1 AND content = 1")?.execute([no])?;
+    if due == 0 {
+        return Ok(());
+    }
+    // Pages that are given up are overwritten, too.
+    c.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
+    let removed = bare_entries(c, no).and_then(|()| contents(c, no));
+    c.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
+    removed
+}
+
+fn bare_entries(c: &Connection, no: i64) -> Done<()> {
+    let mut next = c.prepare_cached("SELECT id, body FROM entry WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1")?;
+    let mut change = c.prepare_cached("UPDATE entry SET body = ?2, value = NULL WHERE id = ?1")?;
+    let mut from = id(no, 0);
+    while let Some((id, json)) = next
+        .query_row([from, id(no, u64::MAX)], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+        .optional()?
+    {
+        let bare = Body { seq: u64::from(id as u32), json, value: None }.bare()?;
+        change.execute(params![id, bare.json])?;
+        from = id + 1;
+    }
+    Ok(())
+}
+
+/// Files and values that only this run uses.
+fn contents(c: &Connection, no: i64) -> Done<()> {
     c.prepare_cached(
         "DELETE FROM blob WHERE hash IN (SELECT hash FROM uses WHERE run = ?1) \
          AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash AND uses.run <> ?1)",
     )?
     .execute([no])?;
     c.prepare_cached("DELETE FROM uses WHERE run = ?1")?.execute([no])?;
+    Ok(())
+}
+
+/// Labels and letters go with the row. Files and values go if no other run uses them.
+fn everything_of(c: &Connection, no: i64) -> Done<()> {
+    c.prepare_cached("DELETE FROM entry WHERE id BETWEEN ?1 AND ?2")?.execute([id(no, 0), id(no, u64::MAX)])?;
+    contents(c, no)?;
     c.prepare_cached("DELETE FROM run WHERE no = ?1")?.execute([no])?;
     Ok(())
 }

@@ -5,25 +5,35 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use super::blobs::{self, Packed};
 use super::entries::{self, number};
 use super::fault::{Done, Fault};
-use super::{int, uint};
+use super::{int, lists, remove, uint};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::lease::{Claim, Lease};
 use crate::port::NewRun;
-use crate::record::Status;
+use crate::record::{Content, Status};
 
 /// Adds a run.
 pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<Lease>> {
-    let NewRun { run, parent, labels, claim, batch, now, .. } = new;
+    let NewRun { run, parent, labels, claim, batch, now, content, .. } = new;
     let started = batch.start.as_ref().map_or(*now, |start| start.at);
     let owner = claim.as_ref().map(|claim| &claim.owner);
     let until = claim.as_ref().map(|claim| int(claim.until));
     let epoch = i64::from(claim.is_some());
     let inserted = c
         .prepare_cached(
-            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
-        .execute(params![run, Status::Pending.name(), int(started), parent, owner, epoch, until]);
+        .execute(params![
+            run,
+            Status::Pending.name(),
+            int(started),
+            parent,
+            owner,
+            epoch,
+            until,
+            *content != Content::All
+        ]);
     match inserted {
         Ok(_) => {}
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
@@ -38,7 +48,7 @@ pub fn create(c: &Connection, new: &NewRun, values: Vec<Packed>) -> Done<Option<
     for file in &new.files {
         blobs::keep(c, no, file)?;
     }
-    let lease = Lease { run: run.clone(), no, epoch: uint(epoch) };
+    let lease = Lease { run: run.clone(), no, epoch: uint(epoch), content: *content };
     let pending = Batch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
     let batch = if claim.is_some() { batch } else { &pending };
     if !batch.bodies.is_empty() {
@@ -84,7 +94,11 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
     for letter in &batch.taken {
         c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
     }
-    entries::put(c, no, batch)
+    entries::put(c, no, batch)?;
+    if batch.is_final() {
+        remove::content(c, no)?;
+    }
+    Ok(())
 }
 
 /// Adds to the figures, if the entries are the next ones. Touches no index: this is what every step of every run does.
@@ -175,14 +189,16 @@ pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
     let taken = c
         .prepare_cached(
             "UPDATE run SET owner = ?2, epoch = epoch + 1, lease_until = ?3 WHERE id = ?1 \
-             AND (ended IS NULL OR (?6 AND status = 'failed')) AND (owner IS NULL OR owner = ?2 OR owner = ?5 OR lease_until < ?4) RETURNING no, epoch",
+             AND (ended IS NULL OR (?6 AND status = 'failed')) AND (owner IS NULL OR owner = ?2 OR owner = ?5 OR lease_until < ?4) RETURNING no, epoch, content",
         )?
         .query_row(params![run, claim.owner, int(claim.until), int(claim.now), claim.gone, claim.failed], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
     match taken {
-        Some((no, epoch)) => Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch) }),
+        Some((no, epoch, content)) => {
+            Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: lists::content(content) })
+        }
         None => Err(not_free(c, run, claim)?),
     }
 }

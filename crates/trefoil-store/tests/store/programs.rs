@@ -239,6 +239,8 @@ impl Case {
             }
             first = self.store.record(&self.run).await.is_err();
             if let Some(outcome) = outcome {
+                let record = self.store.record(&self.run).await.unwrap();
+                prop_assert_eq!(record.spent.calls, outcome.calls, "in the record, and as the run says");
                 return Ok(outcome);
             }
         }

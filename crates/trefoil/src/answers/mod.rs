@@ -128,6 +128,13 @@ pub fn answers(questions: &[HumanQuestion<'_>], name: &str, question: &HumanQues
     }
 }
 
+/// The word that an answer means, among those that lead on: upper and lower case and spaces around it do not matter. Whoever takes
+/// answers asks this, so that an answer is the same one on the command line, in a terminal and sent from elsewhere.
+pub fn word<'a, W: AsRef<str>>(accepts: &'a [W], given: &str) -> Option<&'a str> {
+    let given = given.trim().to_lowercase();
+    accepts.iter().map(AsRef::as_ref).find(|word| word.to_lowercase() == given)
+}
+
 /// Answers given beforehand, then a person.
 pub(crate) struct Answers {
     given: Mutex<HashMap<String, VecDeque<String>>>,
@@ -180,7 +187,7 @@ impl Answers {
 impl HumanInbox for Answers {
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked {
         match self.known(at.key, request) {
-            Some(answer) => Asked::Answer(answer),
+            Some(answer) => Asked::Answer(word(&request.accepts, &answer).map(str::to_owned).unwrap_or(answer)),
             None => self.then.ask(at, request).await,
         }
     }

@@ -151,7 +151,10 @@ impl Bundle {
 
     /// Where it was loaded from, if all files are as they were.
     fn as_it_was(&self) -> Option<Flow> {
+        // Named as whoever is here would name it, as the run's own events did.
+        let here = std::env::current_dir().ok();
         let root = self.root.as_deref()?;
+        let root = here.and_then(|here| root.strip_prefix(here).ok()).unwrap_or(root);
         let loaded = load(&self.target(root), &self.options(root)).ok()?;
         (Packed::of(&loaded).sources == self.files).then(|| Flow::from(loaded))
     }

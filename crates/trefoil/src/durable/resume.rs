@@ -1,7 +1,7 @@
 //! Going on with a run that is in a store.
 
 use trefoil_machine::{EntryKind, Started};
-use trefoil_store::{Store, StoreError};
+use trefoil_store::{Content, Store, StoreError};
 
 use super::unpack;
 use crate::engine::Engine;
@@ -22,6 +22,9 @@ pub struct Stored {
 impl Stored {
     /// Reads how a run began, and loads its flow.
     pub async fn read(store: &dyn Store, run: &str) -> Result<Self> {
+        if store.record(run).await?.content == Content::Removed {
+            return Err(Error::Store(StoreError::NoContent { run: run.to_owned() }));
+        }
         let first = store.entries(run, 0).await?.into_iter().next();
         let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));

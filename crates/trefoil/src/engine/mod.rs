@@ -103,6 +103,8 @@ struct Parts {
     begun: Option<Arc<Started>>,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
+    #[cfg(feature = "store")]
+    content: trefoil_store::Content,
 }
 
 impl std::fmt::Debug for Engine {

@@ -45,6 +45,17 @@ impl AnswersFrom {
             Self::Provider => "host".to_owned(),
         }
     }
+
+    /// And back.
+    #[doc(hidden)]
+    pub fn of_stored(stored: &str) -> Self {
+        match stored {
+            "embedded" => Self::Embedded,
+            "manifest" => Self::AsWritten,
+            "host" | "" => Self::Provider,
+            one => one.strip_prefix("scripted=").map_or(Self::One(one.to_owned()), |path| Self::Script(path.into())),
+        }
+    }
 }
 
 impl std::fmt::Display for AnswersFrom {

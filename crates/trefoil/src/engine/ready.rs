@@ -51,6 +51,8 @@ pub struct Ready {
     /// Whose runs are kept.
     #[cfg(feature = "store")]
     kept: Option<Arc<trefoil_store::Owner>>,
+    #[cfg(feature = "store")]
+    content: trefoil_store::Content,
 }
 
 impl Ready {
@@ -148,6 +150,8 @@ impl Ready {
             recovery: parts.recovery,
             #[cfg(feature = "store")]
             kept,
+            #[cfg(feature = "store")]
+            content: parts.content,
         })
     }
 
@@ -198,7 +202,8 @@ impl Ready {
             Some(owner) => {
                 let packed = Packed::of(self.flow.loaded());
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
-                let new = trefoil_store::NewRun { run: self.run.clone(), files: packed.blobs, ..Default::default() };
+                let (run, content) = (self.run.clone(), self.content);
+                let new = trefoil_store::NewRun { run, content, files: packed.blobs, ..Default::default() };
                 self.ports.journal = Arc::new(owner.begin(new));
             }
             None => options.sources = self.sources(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_machine::Started;
-use trefoil_store::{Owner, Store};
+use trefoil_store::{Content, Owner, Store};
 
 use super::Engine;
 use crate::error::{Error, Result};
@@ -37,6 +37,12 @@ impl Engine {
     #[must_use]
     pub fn store(self, store: impl Store + 'static) -> Self {
         self.owned(Owner::of_process(Arc::new(store)))
+    }
+    /// Keeps prompts and answers of the runs that it starts only as far as resuming them needs, and removes them when a run has
+    /// completed or is cancelled. What remains: keys, hashes, codes, usage, models, times and status.
+    #[must_use]
+    pub fn no_content(self) -> Self {
+        self.with(|parts| parts.content = Content::UntilEnd)
     }
     /// Keeps runs in a store as a process that holds leases there.
     #[doc(hidden)]

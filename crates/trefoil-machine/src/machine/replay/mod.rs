@@ -224,7 +224,7 @@ impl Replay {
         (self.next_seq, self.at_ms) = (entry.seq.saturating_add(1), entry.at_ms);
         match &entry.kind {
             EntryKind::Started(_) => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
-            EntryKind::Scheduled { key, sort, content, due_ms: _ } => {
+            EntryKind::Scheduled { key, sort, content, due_ms: _, again: _ } => {
                 self.catch_up(watcher);
                 if let Some((_, activity)) = self.asked.get(key) {
                     watcher.past(entry.at_ms, Past::Began(activity));
