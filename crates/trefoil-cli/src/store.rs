@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use trefoil::internals::settings::Keep;
-use trefoil::store::{Durability, Filter, Options, Retention, SqliteStore, Store as _, StoreError, default_path};
+use trefoil::store::{
+    Durability, Filter, Options, Pruned, Retention, SqliteStore, Store as _, StoreError, default_path,
+};
 
 use crate::commands::count;
 use crate::run::next::pasted;
@@ -137,15 +139,23 @@ pub fn retention(keep: Keep) -> Retention {
 /// Deletes runs that ended long ago. Whoever is about to run something is told, and not kept from it.
 pub fn tidy(store: &SqliteStore, keep: Keep, quiet: bool) -> Result<(), u8> {
     match block_on(store.prune_some(&retention(keep)))? {
-        Ok(0) => {}
-        Ok(gone) if !quiet => {
-            let runs = count(gone, "run");
-            output::note(&format!("deleted {runs} that ended long ago (see `[store]` in the settings)"));
+        Ok(gone) if gone.runs > 0 && !quiet => {
+            let (runs, failed) = (count(gone.runs, "run"), failed(&gone));
+            output::note(&format!("deleted {runs} that ended long ago{failed} (see `[store]` in the settings)"));
         }
         Ok(_) => {}
         Err(error) => output::warning(&format!("runs that ended long ago were not deleted: {error}")),
     }
     Ok(())
+}
+
+/// How many of the runs that are gone could have been resumed.
+pub fn failed(gone: &Pruned) -> String {
+    match gone.failed {
+        0 => String::new(),
+        1 => "; 1 of them had failed and can no longer be resumed".to_owned(),
+        n => format!("; {n} of them had failed and can no longer be resumed"),
+    }
 }
 
 /// Waits for what a store does.

@@ -16,7 +16,9 @@ pub struct Retention {
 pub struct Pruned {
     /// Runs.
     pub runs: u64,
-    /// Bytes by which the store is smaller.
+    /// Those of them that had failed: they could have been resumed.
+    pub failed: u64,
+    /// Bytes by which the store is smaller, if all of it was done at once.
     pub bytes: u64,
 }
 

@@ -8,7 +8,7 @@ use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
 use trefoil::store::{Health, Store as _, StoreError};
 
 use super::run::followed;
-use crate::store::{StoreArgs, block_on, refuse, retention, wait};
+use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait};
 use crate::{exit, output};
 
 /// Show where runs are kept, check, copy or shrink it
@@ -126,7 +126,7 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
     }
     let store = args.store.change()?;
     let pruned = wait(store.prune(&retention(keep)))?;
-    output::note(&format!("deleted {}, freed {}", count(pruned.runs, "run"), shown(pruned.bytes)));
+    output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), shown(pruned.bytes)));
     Ok(exit::OK)
 }
 

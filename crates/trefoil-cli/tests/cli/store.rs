@@ -186,6 +186,7 @@ fn help_offers_what_a_command_has() {
 fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_stay() {
     let folder = Folder::new();
     folder.write("hello.yaml", HELLO).write("gate.yaml", GATE);
+    folder.write("script.yaml", "answers:\n  sum: { error: { status: 400, message: no } }\n");
     let ran = |args: &[&str]| {
         let mut command = folder.command(args);
         command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
@@ -213,10 +214,18 @@ fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_
         folder.write("config/config.toml", format!("[store]\n{wrong}\n"));
         ran(&hello).silent(2).says(&[says]);
     }
+    // A run that failed could have been resumed: whoever loses one is told.
+    folder.write("config/config.toml", "[store]\nkeep_failed = \"0s\"\n").write("sum.yaml", SUM);
+    ran(&["run", "sum.yaml", "--model", "scripted=script.yaml", "-q"]).exits(1);
+    ran(&hello)
+        .exits(0)
+        .says(&["deleted 1 run that ended long ago; 1 of them had failed and can no longer be resumed"]);
     // Whose runs are deleted is not for a project to say.
     folder.write("config/config.toml", "").write("trefoil.toml", "[store]\nkeep = \"0s\"\n");
     ran(&hello).silent(2).says(&["`[store]` would choose which of your runs are deleted, but you have not trusted"]);
 }
+
+const SUM: &str = "id: sum\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: P\n";
 
 const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate }\nspec:\n  initial_state: ASK\n  \
                     states:\n    ASK: { kind: Human, prompt: Ship it?, transitions: [] }\n";

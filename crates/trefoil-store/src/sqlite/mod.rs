@@ -90,14 +90,14 @@ impl SqliteStore {
 
     /// Removes some of the runs that need not be kept, if there are any. Costs next to nothing where there are none: for whoever
     /// is about to do something else.
-    pub async fn prune_some(&self, retention: &Retention) -> Result<u64> {
+    pub async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
         let due = retention.clone();
         if !self.readers.read(move |c| remove::is_due(c, &due)).await? {
-            return Ok(0);
+            return Ok(Pruned::default());
         }
         let retention = retention.clone();
         let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
-        if gone > 0 {
+        if gone.runs > 0 {
             self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await?;
         }
         Ok(gone)
@@ -281,20 +281,21 @@ impl Store for SqliteStore {
 
     async fn prune(&self, retention: &Retention) -> Result<Pruned> {
         let before = self.size().await?.disk;
-        let mut runs = 0;
+        let mut all = Pruned::default();
         loop {
             let retention = retention.clone();
             let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
-            if gone == 0 {
+            if gone.runs == 0 {
                 break;
             }
-            runs += gone;
+            all.runs += gone.runs;
+            all.failed += gone.failed;
         }
         self.writer()?.write(Where::There, remove::sweep).await?;
         self.give_back().await?;
         // The file is shortened when the log is moved into it. Whoever reads just now may keep that for later.
         self.writer()?.alone(|c| Ok(checkpoint(c, "TRUNCATE")?)).await?;
-        Ok(Pruned { runs, bytes: before.saturating_sub(self.size().await?.disk) })
+        Ok(Pruned { bytes: before.saturating_sub(self.size().await?.disk), ..all })
     }
 
     async fn check(&self) -> Result<Health> {

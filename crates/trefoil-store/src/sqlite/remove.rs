@@ -7,7 +7,7 @@ use super::fault::Done;
 use super::{int, uint};
 use crate::batch::Body;
 use crate::error::StoreError;
-use crate::upkeep::Retention;
+use crate::upkeep::{Pruned, Retention};
 
 /// Removes one run that no process works on.
 pub fn one(c: &Connection, run: &str, now: u64) -> Done<()> {
@@ -38,29 +38,31 @@ pub fn is_due(c: &Connection, retention: &Retention) -> Done<bool> {
 }
 
 /// Removes some of the runs that need not be kept. Returns how many.
-pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<u64> {
+pub fn some(c: &Connection, retention: &Retention, limit: usize) -> Done<Pruned> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let mut select = c.prepare_cached(
-        "SELECT no FROM run WHERE ended IS NOT NULL AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END \
-         ORDER BY ended, no LIMIT ?3",
+        "SELECT no, status = 'failed' FROM run WHERE ended IS NOT NULL \
+         AND ended < CASE status WHEN 'failed' THEN ?2 ELSE ?1 END ORDER BY ended, no LIMIT ?3",
     )?;
-    let old = select
-        .query_map(params![ended_before.map(int), failed_before.map(int), int(limit as u64)], |row| row.get(0))?;
-    let mut old: Vec<i64> = old.collect::<Result<_, _>>()?;
-    for no in &old {
+    let times = params![ended_before.map(int), failed_before.map(int), int(limit as u64)];
+    let old = select.query_map(times, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut old: Vec<(i64, bool)> = old.collect::<Result<_, _>>()?;
+    for (no, _) in &old {
         everything_of(c, *no)?;
     }
     if let Some(max) = max_bytes
         && old.is_empty()
     {
         while old.len() < limit && used(c)?.1 > *max {
-            let first = "SELECT no FROM run WHERE ended IS NOT NULL ORDER BY ended, no LIMIT 1";
-            let Some(no) = c.prepare_cached(first)?.query_row([], |row| row.get(0)).optional()? else { break };
-            everything_of(c, no)?;
-            old.push(no);
+            let first = "SELECT no, status = 'failed' FROM run WHERE ended IS NOT NULL ORDER BY ended, no LIMIT 1";
+            let first = c.prepare_cached(first)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            let Some(first) = first else { break };
+            everything_of(c, first.0)?;
+            old.push(first);
         }
     }
-    Ok(old.len() as u64)
+    let failed = old.iter().filter(|(_, failed)| *failed).count() as u64;
+    Ok(Pruned { runs: old.len() as u64, failed, bytes: 0 })
 }
 
 /// Removes what prompts and answers say, of a run that has ended and of which it was to be kept only until then.
