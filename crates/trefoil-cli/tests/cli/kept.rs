@@ -133,7 +133,7 @@ fn without_content_a_run_can_be_resumed_and_leaves_only_figures() {
     let ended = trefoil(&folder, &provider, &["resume", &run]);
     assert_eq!(ended.exits(0).out, format!("{PROMPT} hang\n"));
     assert_eq!(provider.asked().len(), 3);
-    assert!(!has(PROMPT) && !has("one.yaml\nkind"), "it has ended");
+    assert!(!has(PROMPT), "it has ended");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run, "--output", "json"]).json();
     assert_eq!(
         (&shown["content"], &shown["status"], &shown["calls"]),
