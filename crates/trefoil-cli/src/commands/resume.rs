@@ -29,9 +29,9 @@ pub struct Resume {
     #[command(flatten)]
     host: HostArgs,
     /// What to do about commands and tool calls that were running when the process ended, of which it is not known whether they
-    /// were done: `ask` leaves the run waiting
-    #[arg(long, value_name = "WHAT", default_value = "ask")]
-    unknown: Unknown,
+    /// were done: `ask` leaves the run waiting (default: `[recovery]` of the settings, else `ask`)
+    #[arg(long, value_name = "WHAT")]
+    unknown: Option<Unknown>,
     /// Maximum number of model calls from now on, those before included
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
@@ -124,7 +124,10 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let flow = stored.flow.clone();
     let session = Session::new(&args.show, flow.loaded());
     let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
-    let engine = engine.store(store).recovery(args.unknown.recovery()).as_begun(&stored.started);
+    let engine = engine
+        .store(store)
+        .recovery(args.unknown.map_or(settings.recovery, Unknown::recovery))
+        .as_begun(&stored.started);
     let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
     let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;

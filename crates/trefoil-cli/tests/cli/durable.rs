@@ -113,6 +113,10 @@ fn ctrl_c_leaves_a_run_that_can_continue_and_says_how() {
     let stopped = wait(child);
     let run = only(&folder, &provider);
     stopped.silent(130).says(&[&format!("run {run}"), "interrupted", &format!("to continue: trefoil resume {run}")]);
+    // What the call in progress used is not known: the run says what its record says.
+    stopped.says(&["spent: 2 calls, 10+? tokens in, 3+? out, $?, "]);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
+    assert!(shown.exits(0).out.contains("used     2 calls, 10+? tokens in, 3+? out, $?\n"), "{shown:?}");
     provider.hang(false);
     let resumed = trefoil(&folder, &provider, &["resume", "--all", "-q"]);
     resumed.exits(0);
@@ -259,6 +263,35 @@ fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_an
     let stopped = trefoil(&folder, &provider, &["resume", &run, "--unknown", "fail"]);
     stopped.silent(1).says(&["commands are not allowed"]);
     trefoil(&folder, &provider, &["runs", "cancel", &run]).exits(0);
+}
+
+#[test]
+fn the_settings_decide_about_commands_of_which_nobody_knows_whether_they_were_done() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let began = folder.path().join("began");
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: test -e began && echo again; touch began; test -e go || sleep 600\n      \
+         transitions: []\n",
+    );
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || began.exists());
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    let resume = ["resume", &run, "--allow-command", "-q"];
+    folder.write("config/config.toml", "[recovery]\ncommands = \"perhaps\"\n");
+    finish(priced(&folder, &provider, &resume))
+        .silent(2)
+        .says(&["`commands` must be `\"ask\"`, `\"retry\"` or `\"fail\"`"]);
+    folder.write("config/config.toml", "[recovery]\ncommands = \"retry\"\n");
+    // What the command line says counts more.
+    finish(priced(&folder, &provider, &[&resume[..], &["--unknown", "ask"]].concat())).silent(75);
+    assert_eq!(finish(priced(&folder, &provider, &resume)).exits(0).out.trim(), "again");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, Entry, EntryKind, VERSION};
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Kept;
-use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Command, Completion, Machine, Output};
 
 /// Completions taken together before the journal is written.
@@ -523,7 +523,12 @@ impl Driver {
         // What could not be written was not sent.
         let unsent = self.asked.iter().chain(&self.starting);
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
-        let (usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
+        let (mut usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
+        // Of a run that has not ended: nobody will know what they used. Whoever resumes it counts them as lost.
+        let cut_off = self.under_way.values().map(|one| &one.activity);
+        for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
+            usage.add(self.machine.priced(activity, Usage::unknown()));
+        }
         let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
         let continues = !waiting.is_empty();
         RunOutcome { run, result, waiting, continues, usage, calls, duration_ms }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use trefoil_models::ModelOverride;
 use trefoil_prices::Price;
+use trefoil_runtime::Recovery;
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
 use trefoil_tools::guard::Rules;
 
@@ -49,6 +50,8 @@ pub struct Settings {
     pub commands: bool,
     /// `[store]`: what is kept of runs that have ended.
     pub keep: Keep,
+    /// `[recovery]`: what becomes of tools and commands of which nobody knows whether they were done.
+    pub recovery: Recovery,
 }
 
 /// What was found for a target.

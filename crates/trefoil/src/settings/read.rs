@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_models::{ModelOverride, Registry};
 use trefoil_prices::{Price, Rates, parse_dollars};
+use trefoil_runtime::OnUnknown;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 use trefoil_tools::guard::NotAHost;
 
@@ -23,6 +24,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("secrets", "run a command that knows secrets"),
     ("run", "let steps run commands"),
     ("store", "choose which of your runs are deleted"),
+    ("recovery", "decide whether commands and tool calls are done again after a crash"),
 ];
 
 /// A table of a file that needs trust.
@@ -110,6 +112,7 @@ impl SettingsReading<'_> {
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
                 },
                 ("store", key) => self.keep(key, at, value),
+                ("recovery", key) => self.recovery(key, at, value),
                 (table, key_name) => self.wrong(key.span(), &format!("`[{table}]` has no key `{key_name}`")),
             }
         }
@@ -203,6 +206,21 @@ impl SettingsReading<'_> {
         if let Err(instead) = read {
             self.wrong(value.span(), &format!("invalid `{key}`: {instead}"));
         }
+    }
+
+    fn recovery(&mut self, key: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let recovery = &mut self.found.settings.recovery;
+        let policy = match key {
+            "tools" => &mut recovery.tools,
+            "commands" => &mut recovery.commands,
+            _ => return self.wrong(at, &format!("`[recovery]` has no key `{key}`; its keys are `tools`, `commands`")),
+        };
+        *policy = match value.get_ref().as_str() {
+            Some("ask") => OnUnknown::Ask,
+            Some("retry") => OnUnknown::Retry,
+            Some("fail") => OnUnknown::Fail,
+            _ => return self.wrong(value.span(), &format!("`{key}` must be `\"ask\"`, `\"retry\"` or `\"fail\"`")),
+        };
     }
 
     fn paths(&mut self, value: &Spanned<DeValue<'_>>) {
