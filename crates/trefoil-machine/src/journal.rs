@@ -171,6 +171,9 @@ pub struct Answering {
     /// As [`Flags::prices`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<(String, Price)>,
+    /// As [`Flags::windows`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<(String, u64)>,
 }
 
 impl Answering {
@@ -287,6 +290,29 @@ pub struct Flags {
     /// change what it has spent. A model without one has no known price.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<(String, Price)>,
+    /// What a limit on money sets aside for a call.
+    #[serde(default, skip_serializing_if = "Reserve::is_estimate")]
+    pub reserve: Reserve,
+    /// The context windows of these models in tokens, as far as they are known: for [`Reserve::Bound`] only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<(String, u64)>,
+}
+
+/// What a limit on money sets aside for a call before it starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reserve {
+    /// What it is expected to cost: calls that are under way may pass the limit by what they cost more.
+    #[default]
+    Estimate,
+    /// The most that it can cost: nothing passes the limit.
+    Bound,
+}
+
+impl Reserve {
+    fn is_estimate(&self) -> bool {
+        *self == Self::Estimate
+    }
 }
 
 impl Flags {
@@ -296,6 +322,7 @@ impl Flags {
         self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
         if let Some(models) = &changes.models {
             self.prices.clone_from(&models.prices);
+            self.windows.clone_from(&models.windows);
         }
     }
 
@@ -306,12 +333,22 @@ impl Flags {
 
     /// The price of a model; none: it is not known.
     pub fn price(&self, provider: Option<&str>, model: &str) -> Option<&Price> {
-        let is = |name: &str| match provider {
-            Some(provider) => name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) == Some(model),
-            None => name == model,
-        };
-        self.prices.iter().find(|(name, _)| is(name)).map(|(_, price)| price)
+        of_model(&self.prices, provider, model)
     }
+
+    /// The context window of a model; none: it is not known.
+    pub fn window(&self, provider: Option<&str>, model: &str) -> Option<u64> {
+        of_model(&self.windows, provider, model).copied()
+    }
+}
+
+/// What is listed for a model under `PROVIDER:NAME`.
+fn of_model<'l, T>(list: &'l [(String, T)], provider: Option<&str>, model: &str) -> Option<&'l T> {
+    let is = |name: &str| match provider {
+        Some(provider) => name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) == Some(model),
+        None => name == model,
+    };
+    list.iter().find(|(name, _)| is(name)).map(|(_, listed)| listed)
 }
 
 /// Sixty-four bits: not every reader of JSON keeps them.

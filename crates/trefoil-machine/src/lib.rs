@@ -28,7 +28,7 @@ mod answer;
 
 pub use error::{Cause, Excerpt, Interpolation, RunError};
 pub use event::{Event, EventKind, Told};
-pub use journal::{About, Entry, EntryKind, Flags, Identity, SourceFile, Started};
+pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
 pub use key::{ContentKey, Key};
 pub use machine::{
     Command, Completion, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, effective_input,

@@ -5,6 +5,8 @@
 pub const ANSWER: u64 = 1_000;
 /// Tokens that a message has beside its text.
 pub const MESSAGE: u64 = 8;
+/// Tokens that the words around a schema have at most, where a provider is told it in a message.
+pub const SCHEMA: u64 = 256;
 
 /// The tokens that a text of so many bytes is taken to have: one for 3.6 bytes, as English has.
 pub const fn tokens(bytes: u64) -> u64 {

@@ -1,11 +1,12 @@
 //! `trefoil run TARGET`: runs it, shows how it goes, prints the result.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use trefoil::internals::engine::{Engine, MODEL, Ready};
 use trefoil::internals::settings::{FoundSettings, Settings};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
 use trefoil::{AnswersFrom, Error, Findings, Flow};
 use trefoil_check::semantic::cost::Costs;
+use trefoil_machine::Reserve;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
 
@@ -40,6 +41,9 @@ pub struct Run {
     /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<u64>,
+    /// What a limit on money sets aside for a call: what it is expected to cost, or the most that it can cost [default: estimate]
+    #[arg(long, value_name = "WHAT")]
+    reserve: Option<ReserveArg>,
     #[command(flatten)]
     texts: TextArgs,
     #[command(flatten)]
@@ -54,6 +58,24 @@ pub struct Run {
     /// Keep prompts and answers only until the run has completed or is cancelled, and no more of them than resuming it needs
     #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
     no_content: bool,
+}
+
+/// What a limit on money sets aside for a call.
+#[derive(Clone, Copy, ValueEnum)]
+enum ReserveArg {
+    /// What it is expected to cost.
+    Estimate,
+    /// The most that it can cost: nothing passes the limit.
+    Bound,
+}
+
+impl From<ReserveArg> for Reserve {
+    fn from(arg: ReserveArg) -> Self {
+        match arg {
+            ReserveArg::Estimate => Self::Estimate,
+            ReserveArg::Bound => Self::Bound,
+        }
+    }
 }
 
 /// Micro-dollars.
@@ -119,6 +141,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(micro) = args.max_cost {
         engine = engine.max_cost_micro(micro);
     }
+    engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
         store::tidy(&store, settings.keep, args.show.quiet)?;

@@ -584,6 +584,40 @@ fn a_limit_on_money_needs_the_prices_of_all_models() {
 }
 
 #[test]
+fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
+    let provider = Provider::start();
+    let folder = world();
+    let settings = "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n[run]\nreserve = \"bound\"\n";
+    folder.write("config/config.toml", settings);
+    let limited = ["run", "main.yaml", "--max-cost", "0.06"];
+    let refused = finish(priced(&folder, &provider, &limited));
+    refused.exits(2).says(&["unknown-bound", "the context window of `openai:m` is not known", "first.yaml"]);
+    assert!(provider.asked().is_empty());
+    // What a prompt has at most is more than what it is expected to have.
+    for id in ["first", "second"] {
+        let text = std::fs::read_to_string(folder.path().join(format!("{id}.yaml"))).unwrap();
+        folder.write(&format!("{id}.yaml"), text.replace("name: m }", "name: m, maxTokens: 10 }"));
+    }
+    let child = priced(&folder, &provider, &limited).spawn().unwrap();
+    until("the second call", || provider.asked().len() == 2);
+    signal(&child, "-KILL");
+    wait(child);
+    provider.hang(false);
+    // The settings are others by now; the run keeps what it began with.
+    folder.write("config/config.toml", settings.replace("bound", "estimate"));
+    let run = only(&folder, &provider);
+    let stopped = finish(priced(&folder, &provider, &["resume", &run]));
+    stopped.exits(1).says(&["BUDGET_EXCEEDED", "of $0.06 spent, and the next call may cost $0.02"]);
+    let journal = trefoil(&folder, &provider, &["runs", "export", &run]).out;
+    assert!(journal.contains("\"reserve\":\"bound\""), "{journal}");
+    let estimated = ["run", "main.yaml", "--max-cost", "0.06", "--reserve", "estimate", "--ephemeral"];
+    finish(priced(&folder, &provider, &estimated)).exits(0);
+    folder.write("config/config.toml", "[run]\nreserve = 3\n");
+    let wrong = finish(priced(&folder, &provider, &limited));
+    wrong.exits(2).says(&["`reserve` must be `\"bound\"` or `\"estimate\"`"]);
+}
+
+#[test]
 fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
     let provider = Provider::start();
     let folder = Folder::new();

@@ -11,6 +11,7 @@ use super::frame::FrameId;
 use super::turn::Turn;
 use crate::error::RunError;
 use crate::event::EventKind;
+use crate::journal::Reserve;
 use crate::request::{ModelRequest, Request, Usage};
 
 /// A limit that fails the run, in micro-dollars.
@@ -24,12 +25,37 @@ struct Ceiling {
 }
 
 impl Turn<'_> {
-    /// What a call is expected to cost, in micro-dollars. 0 where no limit makes it worth knowing.
+    /// What is set aside for a call, in micro-dollars. 0 where no limit makes it worth knowing.
     pub fn reserve(&self, request: &Request) -> u64 {
         let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
-        let price = self.core.flags.price(request.provider.as_deref(), &request.model);
-        price.map_or(0, |price| expected(price, request))
+        let flags = &self.core.flags;
+        let Some(price) = flags.price(request.provider.as_deref(), &request.model) else { return 0 };
+        let at_most = || at_most(price, request, flags.window(request.provider.as_deref(), &request.model));
+        match flags.reserve {
+            Reserve::Estimate => expected(price, request),
+            Reserve::Bound => at_most().unwrap_or_default(),
+        }
+    }
+
+    /// Why no limit on money can hold for a call, and what to do about it.
+    fn beyond_limits(&self, request: &ModelRequest) -> Option<(String, &'static str)> {
+        let flags = &self.core.flags;
+        let provider = request.provider.as_deref();
+        let name = || format!("{}{}", provider.map(|name| format!("{name}:")).unwrap_or_default(), request.model);
+        let Some(price) = flags.price(provider, &request.model) else {
+            let said = format!("a limit on money cannot hold: the price of `{}` is not known", name());
+            return Some((said, "set its price in `config.toml`: `[prices]`"));
+        };
+        if flags.reserve == Reserve::Bound && at_most(price, request, flags.window(provider, &request.model)).is_none()
+        {
+            let said = format!(
+                "a strict limit on money cannot hold: nobody knows the most that a call of `{}` can cost",
+                name()
+            );
+            return Some((said, "set `max_tokens`, or use `--reserve estimate`"));
+        }
+        None
     }
 
     /// Whether a call may start. False: it might pass a limit that fails the run, so the run ended before anything was paid
@@ -37,15 +63,13 @@ impl Turn<'_> {
     pub fn may_pay(&mut self, f: FrameId, request: &Request) -> bool {
         let ceilings = self.cost_ceilings(f);
         if let (Some(ceiling), Request::Model(request)) = (ceilings.first(), request)
-            && self.core.flags.price(request.provider.as_deref(), &request.model).is_none()
+            && let Some((said, help)) = self.beyond_limits(request)
         {
             // Whoever starts a run looks at its models before. This is for those that nobody could know then.
-            let provider = request.provider.as_deref().map(|provider| format!("{provider}:")).unwrap_or_default();
-            let said = format!("a limit on money cannot hold: the price of `{provider}{}` is not known", request.model);
             let key = self.core.frames.get(f).map(|f| f.key.clone());
             let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
             let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
-            self.finish(Err(error.help("set its price in `config.toml`: `[prices]`")));
+            self.finish(Err(error.help(help)));
             return false;
         }
         let next = self.reserve(request);
@@ -135,9 +159,35 @@ pub fn exceeded(spent: u64, limit: u64) -> String {
 
 /// What a call is expected to cost: nearly a third is added to its prompt, because nobody counts exactly.
 fn expected(price: &Price, request: &ModelRequest) -> u64 {
+    let input = estimate::cautious_tokens(bytes(request)).saturating_add(beside(request));
+    price.at_most(input, estimate::answer(request.parameters.max_tokens))
+}
+
+/// The most that a call can cost: a token is a byte at least, and no answer is longer than `max_tokens` or the model's context
+/// window. None: nobody knows.
+fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option<u64> {
+    if price.is_free() {
+        return Some(0);
+    }
+    // What a provider is told in its own words may add to the prompt and lift the limit of the answer, and what stands for a
+    // secret may be as long as it likes. Then only the window is left.
+    let options = request.parameters.provider_options.is_some();
+    let known = !options && !request.messages.iter().any(|m| m.content.is_masked());
+    let words = if request.schema.is_some() { estimate::SCHEMA } else { 0 };
+    let input = || bytes(request).saturating_add(beside(request)).saturating_add(words);
+    let input = if known { Some(input()) } else { window };
+    let output = request.parameters.max_tokens.filter(|_| !options).map(u64::from);
+    Some(price.at_most(input?, output.or(window)?))
+}
+
+/// Bytes of the prompt and of the schema.
+fn bytes(request: &ModelRequest) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
     let texts: usize = request.messages.iter().map(|m| m.content.to_text().len()).sum();
-    let messages = (request.messages.len() as u64).saturating_mul(estimate::MESSAGE);
-    let input = estimate::cautious_tokens((texts as u64).saturating_add(schema as u64)).saturating_add(messages);
-    price.at_most(input, estimate::answer(request.parameters.max_tokens))
+    (texts as u64).saturating_add(schema as u64)
+}
+
+/// Tokens that messages have beside their texts.
+fn beside(request: &ModelRequest) -> u64 {
+    (request.messages.len() as u64).saturating_mul(estimate::MESSAGE)
 }

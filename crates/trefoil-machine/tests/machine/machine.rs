@@ -5,10 +5,17 @@ use std::sync::Arc;
 use testbed::Run;
 use trefoil_ir::Program;
 use trefoil_machine::wire::{AskDecide, canonical};
-use trefoil_machine::{Activity, Cause, Entry, Flags, Key, Machine, Prepared, Request, RunError, Usage};
+use trefoil_machine::{Activity, Cause, Entry, Flags, Key, Machine, Prepared, Request, Reserve, RunError, Usage};
 use trefoil_template::{Question, Value};
 
-pub const FLAGS: Flags = Flags { seed: 11, max_calls: None, max_cost_micro: None, prices: Vec::new() };
+pub const FLAGS: Flags = Flags {
+    seed: 11,
+    max_calls: None,
+    max_cost_micro: None,
+    prices: Vec::new(),
+    reserve: Reserve::Estimate,
+    windows: Vec::new(),
+};
 
 pub fn start(program: &Arc<Program>) -> Run {
     Run::start(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)

@@ -7,8 +7,9 @@ use testbed::Run;
 use testbed::build::Build;
 use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
-use trefoil_machine::{Flags, Key, Prepared, Replay, Unwatched, Usage};
+use trefoil_machine::{Flags, Key, Prepared, Replay, Request, Reserve, RunError, Unwatched, Usage};
 use trefoil_prices::{Price, Rates};
+use trefoil_template::Value;
 
 use crate::machine::FLAGS;
 
@@ -155,4 +156,87 @@ fn under_a_limit_no_call_is_made_whose_price_nobody_knows() {
     let flags = Flags { prices: Vec::new(), ..limited(1_000_000) };
     let run = Run::start(&prepared, None, flags);
     expect!["a limit on money cannot hold: the price of `test` is not known"].assert_eq(&error(&run));
+}
+
+/// What a call uses that is as long as it can be: a token for every byte, and an answer of 100 tokens.
+fn at_the_bound(request: &Request, flags: &Flags) -> Usage {
+    let Request::Model(request) = request else { panic!("{request:?}") };
+    let input = request.messages.iter().map(|m| m.content.to_text().len() as u64 + 8).sum();
+    let usage = Usage { input_tokens: input, output_tokens: 100, ..Usage::default() };
+    usage.priced(flags.price(None, &request.model))
+}
+
+/// Twenty branches of two calls each, whose calls cost what they can: what was spent in the end, and how the run ended.
+fn all_at_the_bound(flags: Flags) -> (u64, Result<(), RunError>) {
+    let mut b = Build::new();
+    let branches: Vec<_> = (0..20)
+        .map(|n| {
+            let steps = [b.model(&format!("a{n}"), "a prompt"), b.model(&format!("b{n}"), "a longer prompt, twice")];
+            b.sequence(&format!("s{n}"), &steps)
+        })
+        .collect();
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    let mut run = Run::start(&Prepared::new(b.program(main)), None, flags.clone());
+    while run.result.is_none() {
+        let next = run.pending.first().unwrap();
+        let (key, usage) = (next.key.clone(), at_the_bound(&next.request, &flags));
+        run.complete(&key, Ok("x".into()), Some(usage));
+    }
+    (run.machine.usage().cost_micro, run.result.unwrap().map(|_| ()))
+}
+
+#[test]
+fn under_a_strict_limit_twenty_calls_at_once_that_cost_what_they_can_never_pass_it() {
+    let rates = Rates { input: 1_000_000, output: 5_000_000, ..Rates::default() };
+    let flags = |limit, reserve| Flags {
+        max_cost_micro: Some(limit),
+        prices: vec![("test".to_owned(), Price { rates, ..Price::default() })],
+        windows: vec![("test".to_owned(), 100)],
+        reserve,
+        ..FLAGS
+    };
+    let (whole, _) = all_at_the_bound(flags(u64::MAX, Reserve::Bound));
+    let mut ends = 0;
+    for limit in (whole / 3..whole + 10_000).step_by(97) {
+        let (spent, ended) = all_at_the_bound(flags(limit, Reserve::Bound));
+        assert!(spent <= limit, "{spent} of {limit}");
+        ends += u32::from(ended.is_ok());
+    }
+    assert!(ends > 0, "a limit that is high enough lets the run end");
+    let small = Flags { windows: vec![("test".to_owned(), 1)], ..flags(whole / 5 * 3, Reserve::Bound) };
+    let (spent, _) = all_at_the_bound(small);
+    assert!(spent > whole / 5 * 3, "with too small a bound it is passed: {spent}");
+}
+
+#[test]
+fn a_call_whose_most_nobody_knows_is_not_made_under_a_strict_limit() {
+    let prepared = Prepared::new(chain(&["a"]));
+    let flags = Flags { reserve: Reserve::Bound, ..limited(1_000_000) };
+    let run = Run::start(&prepared, None, flags.clone());
+    expect!["a strict limit on money cannot hold: nobody knows the most that a call of `test` can cost"]
+        .assert_eq(&error(&run));
+    let known = Flags { windows: vec![("test".to_owned(), 100)], ..flags.clone() };
+    assert!(Run::start(&prepared, None, known).result.is_none());
+    let free = Flags { prices: vec![("test".to_owned(), Price::free())], ..flags };
+    assert!(Run::start(&prepared, None, free).result.is_none());
+}
+
+#[test]
+fn provider_options_leave_only_the_window_as_a_bound() {
+    let most = |options: Option<&str>, max_tokens| {
+        let mut b = Build::new();
+        let say = b.model("say", "x");
+        b.call_of(say).parameters.max_tokens = max_tokens;
+        b.call_of(say).parameters.provider_options = options.map(|_| [("x", Value::from(true))].into_iter().collect());
+        let main = b.flow("main", say, None);
+        let windows = vec![("test".to_owned(), 5_000)];
+        let run =
+            Run::start(&Prepared::new(b.program(main)), None, Flags { windows, reserve: Reserve::Bound, ..limited(0) });
+        error(&run)
+    };
+    expect!["cost limit reached: $0 of $0 spent, and the next call may cost $0.0001"].assert_eq(&most(None, Some(100)));
+    expect!["cost limit reached: $0 of $0 spent, and the next call may cost $0.005"].assert_eq(&most(None, None));
+    expect!["cost limit reached: $0 of $0 spent, and the next call may cost $0.005"]
+        .assert_eq(&most(Some("x"), Some(100)));
 }

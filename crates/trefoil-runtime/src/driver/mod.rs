@@ -28,7 +28,7 @@ use trefoil_template::Value;
 use crate::ports::{JournalError, Ports};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::journal::{Answering, Changes, Entry, EntryKind, Flags, Identity, SourceFile, Started};
+use trefoil_machine::journal::{Answering, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
 use trefoil_machine::request::Usage;
 use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed};
 
@@ -53,6 +53,10 @@ pub struct Options {
     pub max_cost_micro: Option<u64>,
     /// The prices of models, by `PROVIDER:NAME`. A model without one has no known price.
     pub prices: Vec<(String, Price)>,
+    /// What a limit on money sets aside for a call.
+    pub reserve: Reserve,
+    /// The context windows of models, by `PROVIDER:NAME`: what [`Reserve::Bound`] goes by.
+    pub windows: Vec<(String, u64)>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
@@ -85,6 +89,8 @@ impl Default for Options {
             max_calls: None,
             max_cost_micro: None,
             prices: Vec::new(),
+            reserve: Reserve::default(),
+            windows: Vec::new(),
             sources: Vec::new(),
             bundle: None,
             answers: String::new(),
@@ -148,8 +154,9 @@ pub async fn run_prepared(
 ) -> RunOutcome {
     let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
-    let prices = std::mem::take(&mut options.prices);
-    let flags = Flags { seed, max_calls: options.max_calls, max_cost_micro: options.max_cost_micro, prices };
+    let Options { max_calls, max_cost_micro, reserve, .. } = options;
+    let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
+    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows };
     let wanted = ports.events.wants_provenance();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());
@@ -236,6 +243,7 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
         answers: options.answers.clone(),
         models: options.models.clone(),
         prices: std::mem::take(&mut options.prices),
+        windows: std::mem::take(&mut options.windows),
     });
     Changes {
         max_calls: now.max_calls.filter(|_| now.max_calls != flags.max_calls),

@@ -51,6 +51,7 @@ pub const CODES: &[Code] = &[
     not_started("missing-secret", include_str!("not_started/missing_secret.md")),
     not_started("missing-tool", include_str!("not_started/missing_tool.md")),
     not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
+    not_started("unknown-bound", include_str!("not_started/unknown_bound.md")),
     not_started("unknown-price", include_str!("not_started/unknown_price.md")),
     not_started("untrusted-project", include_str!("not_started/untrusted_project.md")),
     not_started("unknown-answer", include_str!("not_started/unknown_answer.md")),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
-use trefoil_machine::Started;
+use trefoil_machine::{Reserve, Started};
 use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
@@ -38,11 +38,14 @@ pub const INPUT: &str = "input-invalid";
 pub const MODEL: &str = "missing-model";
 /// The rule of a limit on money that cannot be held, because the price of a model is not known.
 pub const PRICE: &str = "unknown-price";
+/// The rule of a strict limit on money that cannot be held, because nobody knows the most that a call can cost.
+pub const BOUND: &str = "unknown-bound";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input does not match the schema of the entry"),
     (PRICE, "a limit on money needs the price of every model, and one of them is not known"),
+    (BOUND, "a strict limit on money needs the most that each call can cost, and nobody knows it for one of them"),
     (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
 ];
 
@@ -98,6 +101,7 @@ struct Parts {
     random: Option<Arc<dyn Random>>,
     max_calls: Option<u64>,
     max_cost_micro: Option<u64>,
+    reserve: Option<Reserve>,
     recovery: Recovery,
     /// How the run began that is to be gone on with.
     begun: Option<Arc<Started>>,
@@ -264,6 +268,13 @@ impl Engine {
     #[must_use]
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
         self.with(|parts| parts.max_cost_micro = Some(micro_dollars))
+    }
+    /// What a limit on money sets aside for a call before it starts: what it is expected to cost, or the most that it can cost, so
+    /// that nothing passes the limit. Without: what the operator's settings say, else what is expected. A run that continues
+    /// keeps what it began with.
+    #[must_use]
+    pub fn reserve(self, reserve: Reserve) -> Self {
+        self.with(|parts| parts.reserve = Some(reserve))
     }
     /// The seed of the embedded model, of retry delays and of the ids of runs; without, runs have ids that differ from process
     /// to process, and the rest is as with 0.

@@ -1,11 +1,15 @@
 //! What the models of a run cost: the operator's prices, else the table of list prices.
 
+use std::collections::BTreeSet;
+
 use trefoil_ir::{Guard, Program, StepKind, walk};
+use trefoil_machine::Flags;
 use trefoil_models::plan::models_used;
-use trefoil_prices::{Price, listed};
+use trefoil_prices::{Price, listed, window};
 use trefoil_syntax::{Diagnostic, Severity};
 
-use super::{AnswersFrom, PRICE};
+use super::{AnswersFrom, BOUND, PRICE};
+use crate::describe;
 use crate::settings::Settings;
 
 const DAY_MS: u64 = 86_400_000;
@@ -31,6 +35,16 @@ pub fn of(program: &Program, from: &AnswersFrom, settings: &Settings, now: u64) 
     all
 }
 
+/// The context windows of the models that a program may ask, by `PROVIDER:NAME`, as far as they are known.
+pub fn windows(program: &Program) -> Vec<(String, u64)> {
+    let window = |full: String| {
+        let (provider, name) = full.split_once(':')?;
+        let tokens = window(provider, name)?;
+        Some((full, tokens))
+    };
+    named(program).into_iter().filter_map(window).collect()
+}
+
 /// Whether a program has a limit on money that a run can reach.
 pub fn limits_cost(program: &Program) -> bool {
     walk::reachable(program, program.entry).into_iter().any(|(flow, step)| {
@@ -54,6 +68,32 @@ pub fn missing(program: &Program, prices: &[(String, Price)]) -> Vec<Diagnostic>
         Diagnostic::nowhere(PRICE, Severity::Error, None, message).help(help)
     };
     unknown.map(one).collect()
+}
+
+/// Why a strict limit on money cannot be held: the calls of which nobody knows the most that they can cost.
+pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
+    let mut told = BTreeSet::new();
+    let mut found = Vec::new();
+    for (_, id) in walk::reachable(program, program.entry) {
+        let Some(step) = program.step(id) else { continue };
+        let StepKind::Model(call) = &step.kind else { continue };
+        let provider = call.model.provider.as_deref();
+        let limited = call.parameters.max_tokens.is_some() && call.parameters.provider_options.is_none();
+        let free = flags.price(provider, &call.model.name).is_some_and(Price::is_free);
+        if limited || free || flags.window(provider, &call.model.name).is_some() || !told.insert(step.origin) {
+            continue;
+        }
+        let name = describe::model(&call.model);
+        let message = format!(
+            "a strict limit on money needs the most that each call can cost, but the context window of `{name}` is not known"
+        );
+        let help = match call.parameters.provider_options {
+            Some(_) => "what provider options add is not known; remove them, or use `--reserve estimate`",
+            None => "set `max_tokens`, or use `--reserve estimate`",
+        };
+        found.push(Diagnostic::error(BOUND, step.origin, message).help(help));
+    }
+    found
 }
 
 /// The models that a program may ask, as `PROVIDER:NAME`, each once.

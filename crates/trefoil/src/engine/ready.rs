@@ -6,10 +6,9 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use trefoil_ir::ModelChoice;
 use trefoil_machine::journal::Changes;
-use trefoil_machine::{Prepared, SourceFile, input_faults};
+use trefoil_machine::{Flags, Prepared, Reserve, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
-use trefoil_prices::Price;
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
@@ -43,7 +42,8 @@ pub struct Ready {
     seed: u64,
     /// Those that were asked for.
     limits: Changes,
-    prices: Vec<(String, Price)>,
+    /// Prices, context windows, and what is set aside.
+    money: Flags,
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
@@ -125,14 +125,27 @@ impl Ready {
         };
         // Prices stay what they were as long as the same models answer.
         let begun = parts.begun.as_deref();
-        let prices = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
-            Some(begun) => begun.flags.prices.clone(),
-            None => prices::of(&aimed.prepared.program, &aimed.from, &parts.settings, ports.clock.wall_ms()),
+        let program = &aimed.prepared.program;
+        let (prices, windows) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
+            Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone()),
+            None => {
+                (prices::of(program, &aimed.from, &parts.settings, ports.clock.wall_ms()), prices::windows(program))
+            }
         };
+        let reserve = match begun {
+            Some(begun) => begun.flags.reserve,
+            None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
+        };
+        let strict = reserve == Reserve::Bound;
+        let windows = if strict { windows } else { Vec::new() };
+        let money = Flags { prices, windows, reserve, ..Flags::default() };
         let limited = parts.max_cost_micro.is_some()
             || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
-            || prices::limits_cost(&aimed.prepared.program);
-        let missing = if limited { prices::missing(&aimed.prepared.program, &prices) } else { Vec::new() };
+            || prices::limits_cost(program);
+        let mut missing = if limited { prices::missing(program, &money.prices) } else { Vec::new() };
+        if limited && strict && missing.is_empty() {
+            missing = prices::unbounded(program, &money);
+        }
         if !missing.is_empty() {
             return Err(Findings::new(loaded.files.clone(), missing));
         }
@@ -143,7 +156,7 @@ impl Ready {
             ports,
             seed: parts.seed.unwrap_or(0),
             limits: Changes { max_calls: parts.max_calls, max_cost_micro: parts.max_cost_micro, ..Changes::default() },
-            prices,
+            money,
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
             script,
@@ -261,7 +274,9 @@ impl Ready {
             max_calls: Some(self.limits.max_calls.unwrap_or(limits::RUN_CALLS)),
             max_cost_micro: self.limits.max_cost_micro,
             changes: self.limits.clone(),
-            prices: self.prices.clone(),
+            prices: self.money.prices.clone(),
+            windows: self.money.windows.clone(),
+            reserve: self.money.reserve,
             cancel: Cancel::new(),
             recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,

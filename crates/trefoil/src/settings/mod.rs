@@ -11,6 +11,7 @@ mod trust;
 
 use std::path::{Path, PathBuf};
 
+use trefoil_machine::Reserve;
 use trefoil_models::ModelOverride;
 use trefoil_prices::Price;
 use trefoil_runtime::Recovery;
@@ -48,6 +49,8 @@ pub struct Settings {
     pub secrets: Vec<String>,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
+    /// `[run] reserve`: what limits on money set aside for a call.
+    pub reserve: Option<Reserve>,
     /// `[store]`: what is kept of runs that have ended.
     pub keep: Keep,
     /// `[recovery]`: what becomes of tools and commands of which nobody knows whether they were done.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use trefoil_machine::Reserve;
 use trefoil_models::{ModelOverride, Registry};
 use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_runtime::OnUnknown;
@@ -22,7 +23,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("paths", "let manifests read files outside the project"),
     ("http", "let tools call hosts that are not public, and send them values of the environment and secrets"),
     ("secrets", "run a command that knows secrets"),
-    ("run", "let steps run commands"),
+    ("run", "let steps run commands, or choose what limits on money set aside"),
     ("store", "choose which of your runs are deleted"),
     ("recovery", "decide whether commands and tool calls are done again after a crash"),
 ];
@@ -110,6 +111,11 @@ impl SettingsReading<'_> {
                 ("run", "allow-command") => match value.get_ref().as_bool() {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
+                },
+                ("run", "reserve") => match value.get_ref().as_str() {
+                    Some("bound") => self.found.settings.reserve = Some(Reserve::Bound),
+                    Some("estimate") => self.found.settings.reserve = Some(Reserve::Estimate),
+                    _ => self.wrong(value.span(), "`reserve` must be `\"bound\"` or `\"estimate\"`"),
                 },
                 ("store", key) => self.keep(key, at, value),
                 ("recovery", key) => self.recovery(key, at, value),
