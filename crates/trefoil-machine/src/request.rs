@@ -122,6 +122,15 @@ pub struct ModelRequest {
     pub provisional: bool,
 }
 
+impl ModelRequest {
+    /// Bytes of the prompt and of the schema.
+    pub fn bytes(&self) -> u64 {
+        let schema = self.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
+        let texts: usize = self.messages.iter().map(|m| m.content.to_text().len()).sum();
+        (texts as u64).saturating_add(schema as u64)
+    }
+}
+
 /// A tool call.
 #[derive(Debug, Clone)]
 pub struct ToolRequest {

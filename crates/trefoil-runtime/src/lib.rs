@@ -12,9 +12,11 @@
 
 pub mod conformance;
 pub mod driver;
+pub mod limits;
 pub mod ports;
 
 pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
+pub use limits::{HostLimits, Places, ProviderLimits};
 pub use ports::{
     Arrived, Asked, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, Meter, ModelAnswer,
     ModelError, ModelErrorKind, ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,

@@ -16,13 +16,14 @@
 
 pub use crate::shell::Shell;
 pub use trefoil_ir::ToolKind;
-pub use trefoil_machine::Flags;
+pub use trefoil_machine::{Flags, Reserve};
 pub use trefoil_runtime::ports::{
     CallSite, Clock, CollectEvents, CommandHost, CommandOutput, EnvSecrets, EventSink, FnModel, HumanInbox, Journal,
     JournalError, MapSecrets, MemoryJournal, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, NoJournal,
     Secrets, SystemClock, ToolError, ToolHost, VirtualClock, echo,
 };
 pub use trefoil_runtime::{
-    CommandRequest, Entry, EntryKind, Finish, HumanRequest, Message, ModelRequest, Role, ToolRequest, Usage,
+    CommandRequest, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, ProviderLimits, Role,
+    ToolRequest, Usage,
 };
 pub use trefoil_template::HoleKind;

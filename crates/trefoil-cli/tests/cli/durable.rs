@@ -618,6 +618,30 @@ fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
 }
 
 #[test]
+fn limits_of_the_host_are_settings_and_hold() {
+    let provider = Provider::start();
+    provider.hang(false);
+    let folder = world();
+    for (wrong, says) in [
+        ("in_flight = 0", "`in_flight` must be a whole number, 1 or more"),
+        ("speed = 3", "`[limits]` has no key `speed`; its keys are `in_flight`, `in_flight_per_run`"),
+        ("opnai = { in_flight = 1 }", "unknown provider `opnai`; did you mean `openai`?"),
+        ("openai = { rate = 1 }", "`[limits.openai]` has no key `rate`; its keys are `in_flight`"),
+    ] {
+        folder.write("config/config.toml", format!("[limits]\n{wrong}\n"));
+        finish(priced(&folder, &provider, &["run", "main.yaml"])).exits(2).says(&[says]);
+    }
+    assert!(provider.asked().is_empty());
+    folder.write("config/config.toml", "[limits]\nin_flight = 1\n[limits.openai]\nrequests_per_minute = 1\n");
+    let mut paced = priced(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
+    until("the first call", || provider.asked().len() == 1);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(provider.asked().len(), 1, "the second waits for the next minute");
+    signal(&paced, "-KILL");
+    paced.wait().unwrap();
+}
+
+#[test]
 fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
     let provider = Provider::start();
     let folder = Folder::new();

@@ -159,7 +159,7 @@ pub fn exceeded(spent: u64, limit: u64) -> String {
 
 /// What a call is expected to cost: nearly a third is added to its prompt, because nobody counts exactly.
 fn expected(price: &Price, request: &ModelRequest) -> u64 {
-    let input = estimate::cautious_tokens(bytes(request)).saturating_add(beside(request));
+    let input = estimate::cautious_tokens(request.bytes()).saturating_add(beside(request));
     price.at_most(input, estimate::answer(request.parameters.max_tokens))
 }
 
@@ -174,17 +174,10 @@ fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option
     let options = request.parameters.provider_options.is_some();
     let known = !options && !request.messages.iter().any(|m| m.content.is_masked());
     let words = if request.schema.is_some() { estimate::SCHEMA } else { 0 };
-    let input = || bytes(request).saturating_add(beside(request)).saturating_add(words);
+    let input = || request.bytes().saturating_add(beside(request)).saturating_add(words);
     let input = if known { Some(input()) } else { window };
     let output = request.parameters.max_tokens.filter(|_| !options).map(u64::from);
     Some(price.at_most(input?, output.or(window)?))
-}
-
-/// Bytes of the prompt and of the schema.
-fn bytes(request: &ModelRequest) -> u64 {
-    let schema = request.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
-    let texts: usize = request.messages.iter().map(|m| m.content.to_text().len()).sum();
-    (texts as u64).saturating_add(schema as u64)
 }
 
 /// Tokens that messages have beside their texts.

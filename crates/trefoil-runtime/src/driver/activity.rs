@@ -6,9 +6,12 @@ use trefoil_ir::OnTimeout;
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};
 
+use super::Options;
 use super::fill::SeenValues;
 use super::model;
+use super::queue::Queue;
 use super::watch::Watch;
+use crate::limits::Place;
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
@@ -29,6 +32,8 @@ pub struct World {
     pub execution: u32,
     /// Secrets used so far.
     pub secrets: Arc<SeenValues>,
+    /// Where model calls wait for their turn.
+    pub queue: Option<Queue>,
 }
 
 impl World {
@@ -36,7 +41,12 @@ impl World {
     pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
         let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
-        Self { prepared, ports, watch, execution, secrets }
+        Self { prepared, ports, watch, execution, secrets, queue: None }
+    }
+
+    /// With the places of its options.
+    pub fn queued(self, options: &Options) -> Self {
+        Self { queue: options.places.as_ref().map(|places| Queue::new(places.of_run())), ..self }
     }
 
     /// The value as it may be shown.
@@ -75,8 +85,9 @@ pub struct Done {
 
 /// What came of performing an activity.
 pub enum Performed {
-    /// It has ended.
-    Done(Box<Done>),
+    /// It has ended. A model call keeps its place until the machine knows: else the next call would begin that the machine may
+    /// not want any more.
+    Done(Box<Done>, Option<Place>),
     /// It is a question that is kept: the answer arrives some time.
     Kept(Key),
 }
@@ -105,6 +116,10 @@ impl From<Result<Value, RunError>> for Came {
 pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Meter>) -> Performed {
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
+    let turn = match &activity.request {
+        Request::Model(request) => world.turn(&activity.key, request, &meter).await,
+        _ => None,
+    };
     let began = world.watch.now_ms();
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
@@ -115,7 +130,7 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
             None => return Performed::Kept(activity.key.clone()),
         },
         Request::Timer { due_ms, .. } => {
-            world.ports.clock.sleep(due_ms.saturating_sub(began)).await;
+            world.until(*due_ms, &activity.key).await;
             Ok(Value::Null).into()
         }
         Request::Decide(question) => question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into(),
@@ -125,12 +140,13 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
         Ok(value) => Ok(world.secrets.scrub_value(value)),
         Err(error) => Err(world.secrets.hide_error(error)),
     };
+    let place = turn.and_then(|turn| turn.end(came.usage));
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let Came { result, usage, warnings, told, partial } = came;
     let model = world.model(&activity);
     let about = About { model, usage, duration_ms: effect.then_some(duration_ms), told, warnings, partial, kept: None };
-    Performed::Done(Box::new(Done { activity, result, about }))
+    Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 
 /// How far an activity is.

@@ -11,6 +11,7 @@ mod fill;
 mod forms;
 mod model;
 mod past;
+mod queue;
 mod recovery;
 mod reopen;
 mod shown;
@@ -25,6 +26,7 @@ use trefoil_ir::{Program, SEMANTICS};
 use trefoil_prices::Price;
 use trefoil_template::Value;
 
+use crate::limits::Places;
 use crate::ports::{JournalError, Ports};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
@@ -57,6 +59,8 @@ pub struct Options {
     pub reserve: Reserve,
     /// The context windows of models, by `PROVIDER:NAME`: what [`Reserve::Bound`] goes by.
     pub windows: Vec<(String, u64)>,
+    /// Where model calls wait for their turn, together with those of other runs. None: they do not wait.
+    pub places: Option<Arc<Places>>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
@@ -91,6 +95,7 @@ impl Default for Options {
             prices: Vec::new(),
             reserve: Reserve::default(),
             windows: Vec::new(),
+            places: None,
             sources: Vec::new(),
             bundle: None,
             answers: String::new(),
@@ -164,7 +169,7 @@ pub async fn run_prepared(
     let at = ports.clock.wall_ms();
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let started = Started { run: id.clone(), at, program, input, flags, answers, models };
-    let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0));
+    let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).queued(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options);
     driver.record(EntryKind::Started(Box::new(started)));
@@ -179,7 +184,7 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 
 /// The same, for a program that is run more than once.
 pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, mut options: Options) -> RunOutcome {
-    let world = World::new(prepared, ports, run.into(), 0);
+    let world = World::new(prepared, ports, run.into(), 0).queued(&options);
     let Read { first, mut replay, last } = match read(&world, &options, &mut Teller(&world)).await {
         Ok(read) => read,
         Err(error) => return RunOutcome::failed(run, error),

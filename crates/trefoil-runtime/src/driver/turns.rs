@@ -14,6 +14,7 @@ use super::cancel::{self, INTERRUPTED, Stop};
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Options, RunOutcome};
+use crate::limits::Place;
 use crate::ports::{Arrived, Meter};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
@@ -52,6 +53,8 @@ pub struct Driver {
     pub(super) under_way: IndexMap<Key, UnderWay>,
     /// Model calls stopped on their way, to be booked when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
+    /// Of calls that have ended, until the machine knows.
+    places: Vec<Place>,
     finished: Option<Result<Value, RunError>>,
     /// What ends here goes on elsewhere.
     stays: bool,
@@ -109,6 +112,7 @@ impl Driver {
             work: FuturesUnordered::new(),
             under_way: IndexMap::new(),
             stopped: Vec::new(),
+            places: Vec::new(),
             finished: None,
             stays: false,
             kept: BTreeMap::new(),
@@ -270,7 +274,10 @@ impl Driver {
                 performed = self.work.next() => performed,
             };
             match performed {
-                Some(Ok(Performed::Done(done))) => return Ok(Next::Done(done)),
+                Some(Ok(Performed::Done(done, place))) => {
+                    self.places.extend(place);
+                    return Ok(Next::Done(done));
+                }
                 Some(Ok(Performed::Kept(key))) => self.kept(&key),
                 // One that was cancelled is gone now.
                 Some(Err(_)) | None => {}
@@ -327,7 +334,10 @@ impl Driver {
             && let Some(Some(next)) = self.work.next().now_or_never()
         {
             match next {
-                Ok(Performed::Done(done)) => batch.push(*done),
+                Ok(Performed::Done(done, place)) => {
+                    self.places.extend(place);
+                    batch.push(*done);
+                }
                 Ok(Performed::Kept(key)) => self.kept(&key),
                 Err(_aborted) => {}
             }
@@ -361,6 +371,7 @@ impl Driver {
             let output = self.machine.on(Completion { key, at_ms: now, result, usage });
             self.take(output).await?;
         }
+        self.places.clear();
         Ok(())
     }
 

@@ -17,6 +17,7 @@ mod inputs;
 mod iterations;
 mod limits;
 mod policies;
+mod queues;
 mod reopened;
 mod schema_retries;
 mod states;

@@ -17,7 +17,8 @@ use trefoil_machine::{Reserve, Started};
 use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
-    Clock, CommandHost, EventSink, HumanInbox, Journal, ModelProvider, Random, Recovery, RunError, Secrets, ToolHost,
+    Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, RunError,
+    Secrets, ToolHost,
 };
 use trefoil_syntax::{Diagnostic, Severity};
 
@@ -102,6 +103,8 @@ struct Parts {
     max_calls: Option<u64>,
     max_cost_micro: Option<u64>,
     reserve: Option<Reserve>,
+    /// Other parts share them: a limit of the host is one for all runs.
+    places: Arc<Places>,
     recovery: Recovery,
     /// How the run began that is to be gone on with.
     begun: Option<Arc<Started>>,
@@ -196,12 +199,22 @@ impl Engine {
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|parts| parts.limits = limits)
     }
+    /// How many model calls may be under way at once, and how fast they may follow each other: for all runs of this engine, of its
+    /// clones and of what they are made into. Without: 64 at once. Calls beyond that wait, in the order in which they came. The
+    /// embedded model and scripted answers do not wait.
+    #[must_use]
+    pub fn host_limits(self, limits: &HostLimits) -> Self {
+        let places = Arc::new(Places::new(limits));
+        self.with(|parts| parts.places = places)
+    }
     /// What the operator's files say of models and providers. What is chosen by [`Self::model`] and set in the environment
     /// comes first.
     #[doc(hidden)]
     #[must_use]
     pub fn settings(self, settings: Settings) -> Self {
-        self.with(|parts| parts.settings = settings)
+        let limits = settings.limits.clone();
+        let engine = self.with(|parts| parts.settings = settings);
+        limits.iter().fold(engine, Self::host_limits)
     }
     /// Whether the embedded model may answer unasked where no provider is set up at all. Only for somebody who shows that the
     /// answers are placeholders (decision C13). Without: a flow whose models cannot be asked does not start.

@@ -13,7 +13,7 @@ use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, Secrets, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Ports, Recovery, RunOutcome, ToolHost};
+use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, ToolHost};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -47,6 +47,8 @@ pub struct Ready {
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
+    /// Where model calls wait for their turn.
+    places: Option<Arc<Places>>,
     recovery: Recovery,
     /// Whose runs are kept.
     #[cfg(feature = "store")]
@@ -160,6 +162,7 @@ impl Ready {
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
             script,
+            places: (!answers_here(&aimed.from)).then(|| parts.places.clone()),
             recovery: parts.recovery,
             #[cfg(feature = "store")]
             kept,
@@ -277,6 +280,7 @@ impl Ready {
             prices: self.money.prices.clone(),
             windows: self.money.windows.clone(),
             reserve: self.money.reserve,
+            places: self.places.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,
@@ -308,6 +312,11 @@ impl Engine {
         #[cfg(not(feature = "store"))]
         false
     }
+}
+
+/// Whether answers are made here: nobody is spared by waiting.
+fn answers_here(from: &AnswersFrom) -> bool {
+    matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_))
 }
 
 /// A model as the command line takes it.

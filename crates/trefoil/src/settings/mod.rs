@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use trefoil_machine::Reserve;
 use trefoil_models::ModelOverride;
 use trefoil_prices::Price;
-use trefoil_runtime::Recovery;
+use trefoil_runtime::{HostLimits, Recovery};
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
 use trefoil_tools::guard::Rules;
 
@@ -49,6 +49,8 @@ pub struct Settings {
     pub secrets: Vec<String>,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
+    /// `[limits]`: how many model calls may be under way, and how fast they may follow each other.
+    pub limits: Option<HostLimits>,
     /// `[run] reserve`: what limits on money set aside for a call.
     pub reserve: Option<Reserve>,
     /// `[store]`: what is kept of runs that have ended.

@@ -24,6 +24,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("http", "let tools call hosts that are not public, and send them values of the environment and secrets"),
     ("secrets", "run a command that knows secrets"),
     ("run", "let steps run commands, or choose what limits on money set aside"),
+    ("limits", "choose how many model calls are made at once and how fast"),
     ("store", "choose which of your runs are deleted"),
     ("recovery", "decide whether commands and tool calls are done again after a crash"),
 ];
@@ -117,6 +118,7 @@ impl SettingsReading<'_> {
                     Some("estimate") => self.found.settings.reserve = Some(Reserve::Estimate),
                     _ => self.wrong(value.span(), "`reserve` must be `\"bound\"` or `\"estimate\"`"),
                 },
+                ("limits", key) => self.limit(key, at, value),
                 ("store", key) => self.keep(key, at, value),
                 ("recovery", key) => self.recovery(key, at, value),
                 (table, key_name) => self.wrong(key.span(), &format!("`[{table}]` has no key `{key_name}`")),
@@ -195,6 +197,51 @@ impl SettingsReading<'_> {
         };
         let price = Price { rates: Rates { input, output, ..rates }, ..Price::default() };
         self.found.settings.prices.push((model.to_owned(), price));
+    }
+
+    fn limit(&mut self, key: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
+        if let DeValue::Table(table) = value.get_ref() {
+            return self.provider_limits(key, at, table);
+        }
+        let limits = self.found.settings.limits.get_or_insert_default();
+        let field = match key {
+            "in_flight" => &mut limits.in_flight,
+            "in_flight_per_run" => &mut limits.in_flight_per_run,
+            _ => {
+                let keys = "`in_flight`, `in_flight_per_run`, and a table for a provider: `[limits.openai]`";
+                return self.wrong(at, &format!("`[limits]` has no key `{key}`; its keys are {keys}"));
+            }
+        };
+        match number(value.get_ref()) {
+            Some(n) => *field = Some(u32::try_from(n).unwrap_or(u32::MAX)),
+            None => self.wrong(value.span(), &format!("`{key}` must be a whole number, 1 or more")),
+        }
+    }
+
+    fn provider_limits(&mut self, provider: &str, at: std::ops::Range<usize>, table: &DeTable<'_>) {
+        if !Registry::known().any(|known| known == provider) {
+            let near = suggest::nearest(provider, Registry::known());
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            return self.wrong(at, &format!("unknown provider `{provider}`{hint}"));
+        }
+        for (key, value) in table {
+            let Some(n) = number(value.get_ref()) else {
+                self.wrong(value.span(), &format!("`{}` must be a whole number, 1 or more", key.get_ref()));
+                continue;
+            };
+            let limits = self.found.settings.limits.get_or_insert_default();
+            let limits = limits.providers.entry(provider.to_owned()).or_default();
+            let small = u32::try_from(n).unwrap_or(u32::MAX);
+            match &**key.get_ref() {
+                "in_flight" => limits.in_flight = Some(small),
+                "requests_per_minute" => limits.requests_per_minute = Some(small),
+                "tokens_per_minute" => limits.tokens_per_minute = Some(n),
+                name => {
+                    let keys = "`in_flight`, `requests_per_minute`, `tokens_per_minute`";
+                    self.wrong(key.span(), &format!("`[limits.{provider}]` has no key `{name}`; its keys are {keys}"));
+                }
+            }
+        }
     }
 
     fn keep(&mut self, key: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
@@ -302,6 +349,12 @@ impl SettingsReading<'_> {
     fn at(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
     }
+}
+
+/// A whole number of 1 or more.
+fn number(value: &DeValue<'_>) -> Option<u64> {
+    let DeValue::Integer(n) = value else { return None };
+    u64::from_str_radix(n.as_str(), n.radix()).ok().filter(|n| *n > 0)
 }
 
 /// Micro-dollars of a number of dollars.

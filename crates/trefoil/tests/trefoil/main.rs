@@ -18,6 +18,7 @@ mod engine;
 mod fixes;
 mod flow;
 mod foreign_files;
+mod host_limits;
 #[cfg(feature = "store")]
 mod kept;
 mod manifests;

@@ -1,0 +1,289 @@
+//! Limits of the host: how many model calls are under way at once, and how fast they follow each other.
+//!
+//! All runs that share [`Places`] share the limits. Calls wait in the order in which they came. One that is no longer wanted
+//! leaves the queue when its future is dropped.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use trefoil_machine::request::ModelRequest;
+use trefoil_prices::estimate;
+
+/// Over which the rates of a provider are counted.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How many model calls may be under way, and how fast they may follow each other. None: as many as there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostLimits {
+    /// Calls under way at once, of all runs together.
+    pub in_flight: Option<u32>,
+    /// Calls under way at once of one run.
+    pub in_flight_per_run: Option<u32>,
+    /// Of providers, by their names.
+    pub providers: BTreeMap<String, ProviderLimits>,
+}
+
+impl Default for HostLimits {
+    fn default() -> Self {
+        Self { in_flight: Some(64), in_flight_per_run: None, providers: BTreeMap::new() }
+    }
+}
+
+/// The limits of one provider, for all runs together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProviderLimits {
+    /// Calls under way at once.
+    pub in_flight: Option<u32>,
+    /// Calls begun within any minute.
+    pub requests_per_minute: Option<u32>,
+    /// Tokens of the calls begun within any minute. A call counts as what it is expected to use until that is known.
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// Where model calls wait for their turn.
+#[derive(Debug)]
+pub struct Places {
+    all: Option<Arc<Semaphore>>,
+    per_run: Option<u32>,
+    providers: BTreeMap<String, Provider>,
+}
+
+#[derive(Debug)]
+struct Provider {
+    in_flight: Option<Arc<Semaphore>>,
+    pace: Option<Arc<Pace>>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::new(&HostLimits::default())
+    }
+}
+
+fn semaphore(limit: Option<u32>) -> Option<Arc<Semaphore>> {
+    // A limit of none would never let anything through.
+    limit.map(|limit| Arc::new(Semaphore::new((limit.max(1) as usize).min(Semaphore::MAX_PERMITS))))
+}
+
+impl Places {
+    /// With these limits.
+    pub fn new(limits: &HostLimits) -> Self {
+        let provider = |(name, limits): (&String, &ProviderLimits)| {
+            let provider = Provider { in_flight: semaphore(limits.in_flight), pace: Pace::new(limits).map(Arc::new) };
+            (name.clone(), provider)
+        };
+        Self {
+            all: semaphore(limits.in_flight),
+            per_run: limits.in_flight_per_run,
+            providers: limits.providers.iter().map(provider).collect(),
+        }
+    }
+
+    /// The places of one run.
+    pub(crate) fn of_run(self: &Arc<Self>) -> PlacesOfRun {
+        PlacesOfRun { run: semaphore(self.per_run), shared: self.clone() }
+    }
+}
+
+/// Where the calls of one run wait.
+#[derive(Debug)]
+pub(crate) struct PlacesOfRun {
+    run: Option<Arc<Semaphore>>,
+    shared: Arc<Places>,
+}
+
+impl PlacesOfRun {
+    /// Waits for a place. What all share is asked for last: a call that waits for its provider keeps none of the places that
+    /// calls of others could have.
+    pub async fn enter(&self, request: &ModelRequest) -> Place {
+        let provider = request.provider.as_deref().and_then(|name| self.shared.providers.get(name));
+        let mut permits = Vec::new();
+        permits.extend(permit(self.run.as_ref()).await);
+        permits.extend(permit(provider.and_then(|p| p.in_flight.as_ref())).await);
+        let paced = match provider.and_then(|p| p.pace.as_ref()) {
+            Some(pace) => Some((pace.clone(), pace.enter(expected(request)).await)),
+            None => None,
+        };
+        permits.extend(permit(self.shared.all.as_ref()).await);
+        Place { _permits: permits, paced }
+    }
+}
+
+async fn permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
+    // Nobody closes one.
+    of?.clone().acquire_owned().await.ok()
+}
+
+/// The tokens that a call is taken to use.
+fn expected(request: &ModelRequest) -> u64 {
+    let messages = (request.messages.len() as u64).saturating_mul(estimate::MESSAGE);
+    let prompt = estimate::cautious_tokens(request.bytes()).saturating_add(messages);
+    prompt.saturating_add(estimate::answer(request.parameters.max_tokens))
+}
+
+/// A call that may be made now, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permits: Vec<OwnedSemaphorePermit>,
+    paced: Option<(Arc<Pace>, u64)>,
+}
+
+impl Place {
+    /// What the call has used.
+    pub fn used(&self, tokens: u64) {
+        if let Some((pace, id)) = &self.paced {
+            pace.used(*id, tokens);
+        }
+    }
+}
+
+/// How fast the calls of a provider follow each other: what was begun within the last minute. A sliding window, because
+/// smoothed rates let twice as much through in the first minute, and the provider refuses what is beyond.
+#[derive(Debug)]
+struct Pace {
+    requests: Option<u32>,
+    tokens: Option<u64>,
+    /// Whoever has it is the next: first come, first served.
+    turn: tokio::sync::Mutex<()>,
+    recent: Mutex<Recent>,
+    /// Less was used than was expected.
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Recent {
+    next: u64,
+    begun: VecDeque<Begun>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    id: u64,
+    at: Instant,
+    tokens: u64,
+}
+
+impl Pace {
+    fn new(limits: &ProviderLimits) -> Option<Self> {
+        let ProviderLimits { requests_per_minute: requests, tokens_per_minute: tokens, .. } = *limits;
+        (requests.is_some() || tokens.is_some()).then(|| Self {
+            requests,
+            tokens,
+            turn: tokio::sync::Mutex::default(),
+            recent: Mutex::default(),
+            room: Notify::new(),
+        })
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn enter(&self, tokens: u64) -> u64 {
+        let _turn = self.turn.lock().await;
+        loop {
+            let room = self.room.notified();
+            let until = match self.begin(now(), tokens) {
+                Ok(id) => return id,
+                Err(until) => until,
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                () = room => {}
+            }
+        }
+    }
+
+    /// Begins a call, or says when to look again.
+    fn begin(&self, now: Instant, tokens: u64) -> Result<u64, Instant> {
+        let mut recent = self.recent();
+        while recent.begun.front().is_some_and(|first| first.at + MINUTE <= now) {
+            recent.begun.pop_front();
+        }
+        // What is larger than the limit goes alone.
+        if let Some(first) = recent.begun.front() {
+            let used = recent.begun.iter().map(|begun| begun.tokens).fold(tokens, u64::saturating_add);
+            let many = self.requests.is_some_and(|limit| recent.begun.len() >= limit as usize);
+            if many || self.tokens.is_some_and(|limit| used > limit) {
+                return Err(first.at + MINUTE);
+            }
+        }
+        let id = recent.next;
+        recent.next += 1;
+        recent.begun.push_back(Begun { id, at: now, tokens });
+        Ok(id)
+    }
+
+    fn used(&self, id: u64, tokens: u64) {
+        if let Some(begun) = self.recent().begun.iter_mut().find(|begun| begun.id == id) {
+            begun.tokens = tokens;
+        }
+        self.room.notify_waiters();
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "shared by runs, each of which has a clock of its own; nothing of it is stored"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(requests: Option<u32>, tokens: Option<u64>) -> Pace {
+        let limits = ProviderLimits { requests_per_minute: requests, tokens_per_minute: tokens, in_flight: None };
+        Pace::new(&limits).unwrap()
+    }
+
+    #[test]
+    fn no_minute_has_more_calls_than_may_be_begun_in_one() {
+        let pace = pace(Some(3), None);
+        let start = now();
+        let (mut at, mut begun) = (start, Vec::new());
+        for n in 0..10u64 {
+            at += Duration::from_secs(n % 4);
+            while let Err(until) = pace.begin(at, 1) {
+                assert!(until > at, "it is worth waiting");
+                at = until;
+            }
+            begun.push(at - start);
+        }
+        for window in begun.windows(4) {
+            assert!(window[3] - window[0] >= MINUTE, "{begun:?}");
+        }
+        assert!(begun[9] < MINUTE * 4, "and none waits longer than it has to: {begun:?}");
+    }
+
+    #[test]
+    fn tokens_count_as_expected_until_they_are_known() {
+        let pace = pace(None, Some(100));
+        let start = now();
+        let first = pace.begin(start, 90).unwrap();
+        pace.used(first, 40);
+        assert!(pace.begin(start, 60).is_ok(), "40 and 60 are within the limit");
+        assert_eq!(pace.begin(start, 1), Err(start + MINUTE), "one more has to wait for the minute to end");
+        assert!(pace.begin(start + MINUTE, 1_000).is_ok(), "one that is larger than the limit goes alone");
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_goes_on_when_less_was_used_than_expected() {
+        let pace = pace(None, Some(100));
+        let first = pace.enter(90).await;
+        let second = async {
+            tokio::time::timeout(Duration::from_secs(30), pace.enter(60))
+                .await
+                .expect("it does not wait for the minute")
+        };
+        tokio::join!(second, async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            pace.used(first, 10);
+        });
+    }
+}

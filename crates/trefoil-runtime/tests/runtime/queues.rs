@@ -1,0 +1,142 @@
+//! Calls that wait for their turn, because a limit of the host holds them back.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use testbed::build::Build;
+use trefoil_ir::{OnItemFailure, Program};
+use trefoil_runtime::ports::{CallSite, Clock as _, ModelAnswer, VirtualClock};
+use trefoil_runtime::{
+    HostLimits, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Places, ProviderLimits, Usage, driver,
+};
+
+use crate::world::{World, block_on};
+
+/// A model that takes 300 ms, and fails where it is asked to.
+#[derive(Clone, Default)]
+struct Slow {
+    clock: Arc<VirtualClock>,
+    /// Keys of calls as they came in, and how many were under way then.
+    asked: Arc<Mutex<(Vec<String>, usize, usize)>>,
+}
+
+struct Under<'s>(&'s Slow);
+
+impl Drop for Under<'_> {
+    fn drop(&mut self) {
+        self.0.asked.lock().unwrap().1 -= 1;
+    }
+}
+
+#[async_trait]
+impl ModelProvider for Slow {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        {
+            let mut asked = self.asked.lock().unwrap();
+            asked.0.push(at.key.0.to_string());
+            asked.1 += 1;
+            asked.2 = asked.2.max(asked.1);
+        }
+        let _under = Under(self);
+        self.clock.sleep(300).await;
+        match request.messages.iter().any(|m| m.content.to_text().contains("fail")) {
+            true => Err(ModelError::new(ModelErrorKind::Protocol, "as asked")),
+            false => Ok(ModelAnswer::new("x", Usage { output_tokens: 1, ..Usage::default() })),
+        }
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "slow".to_owned()
+    }
+}
+
+fn at_once(calls: u32) -> HostLimits {
+    HostLimits { in_flight: Some(calls), ..HostLimits::default() }
+}
+
+fn fan(labels: &[&str], prompt: &str, timeout_ms: Option<u64>) -> Arc<Program> {
+    let mut b = Build::new();
+    let branches: Vec<_> = labels.iter().map(|label| b.model(label, prompt)).collect();
+    for branch in &branches {
+        b.call_of(*branch).parameters.timeout_ms = timeout_ms;
+    }
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn world(limits: &HostLimits) -> (World, Slow) {
+    let slow = Slow::default();
+    let mut world = World::new(slow.clone());
+    world.ports.clock = slow.clock.clone();
+    world.options.places = Some(Arc::new(Places::new(limits)));
+    (world, slow)
+}
+
+#[test]
+fn calls_wait_in_the_order_in_which_they_came() {
+    let (world, slow) = world(&at_once(2));
+    let program = fan(&["a", "b", "c", "d", "e"], "x", None);
+    let ended = world.run(&program, "x");
+    assert!(ended.result.is_ok(), "{ended:?}");
+    assert_eq!(*slow.asked.lock().unwrap(), (["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(), 0, 2));
+    assert_eq!(ended.duration_ms, 900);
+}
+
+#[test]
+fn the_time_limit_of_a_call_begins_with_its_turn() {
+    let program = fan(&["a", "b", "c"], "x", Some(500));
+    let (queued, _) = world(&at_once(1));
+    let ended = queued.run(&program, "x");
+    assert!(ended.result.is_ok(), "the third began after 600 ms: {ended:?}");
+    let (queued, _) = world(&at_once(1));
+    let late = queued.run(&fan(&["a", "b", "c"], "x", Some(200)), "x");
+    assert_eq!(late.result.unwrap_err().code, "TIMEOUT", "a call that takes too long is stopped all the same");
+}
+
+#[test]
+fn a_call_that_is_stopped_before_its_turn_was_not_made() {
+    let (world, slow) = world(&at_once(1));
+    let ended = world.run(&fan(&["a", "b", "c"], "fail", None), "x");
+    assert_eq!(ended.result.unwrap_err().code, "MODEL_ERROR");
+    assert_eq!(slow.asked.lock().unwrap().0, ["a"]);
+    assert_eq!(ended.usage.unknown_calls, 0, "nothing is unknown of what was not begun");
+}
+
+#[test]
+fn runs_share_the_limits_and_each_has_its_own() {
+    let limits = HostLimits { in_flight: Some(3), in_flight_per_run: Some(2), ..HostLimits::default() };
+    let (world, slow) = world(&limits);
+    let program = fan(&["a", "b", "c", "d"], "x", None);
+    let run = |id: &str| {
+        let options = driver::Options { run: Some(id.to_owned()), ..world.options.clone() };
+        driver::run(program.clone(), None, world.ports.clone(), options)
+    };
+    let (one, two) = block_on(async { tokio::join!(run("one"), run("two")) });
+    assert!(one.result.is_ok() && two.result.is_ok());
+    assert_eq!(slow.asked.lock().unwrap().2, 3);
+    // Alone, a run has fewer.
+    slow.asked.lock().unwrap().2 = 0;
+    assert!(block_on(run("three")).result.is_ok());
+    assert_eq!(slow.asked.lock().unwrap().2, 2);
+}
+
+#[test]
+fn a_provider_has_limits_of_its_own_and_others_do_not_wait_for_it() {
+    let one = ProviderLimits { in_flight: Some(1), ..ProviderLimits::default() };
+    let providers = [("narrow".to_owned(), one)].into_iter().collect();
+    let (world, slow) = world(&HostLimits { in_flight: Some(2), in_flight_per_run: None, providers });
+    let mut b = Build::new();
+    let branches = ["a", "b", "c"].map(|label| b.model(label, "x"));
+    for narrow in &branches[..2] {
+        b.call_of(*narrow).model.provider = Some("narrow".into());
+    }
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    assert!(world.run(&b.program(main), "x").result.is_ok());
+    assert_eq!(slow.asked.lock().unwrap().0, ["a", "c", "b"], "the second place was free for another provider");
+}
