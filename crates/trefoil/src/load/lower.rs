@@ -51,20 +51,41 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The files of a folder that were named directly, with what else of it they need. Most manifests need no more than
-    /// themselves, and the folder may be large; it is read for ids that they name and that are not known here.
-    pub fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    /// The files of a folder that were named directly, with what else of it they need, and what was made of them. Most
+    /// manifests need no more than themselves, and the folder may be large; it is read for ids that they name and that are not
+    /// known here. If it has nothing more, what was made of them stays.
+    pub fn made(loader: &mut Loader, root: &Path, named: &[PathBuf], files: &[FileId]) -> (Self, Made) {
+        let alone = Self::around(loader, root, named);
+        let made = alone.make(&alone.indices(files));
+        if !made.needs_the_folder() {
+            return (alone, made);
+        }
+        let all = Self::read(loader, root, named);
+        let made = if all.has_the_same(&alone) { made } else { all.make(&all.indices(files)) };
+        (all, made)
+    }
+    fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, _) = Self::start(loader, root, named, false);
         folder.finish(loader);
         folder
     }
     /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
     /// are kept as given, and the dialect asked for is theirs alone.
-    pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named, false);
         folder.discover(loader, &named_ids);
         folder.finish(loader);
         folder
+    }
+    /// Whether what is made of documents is the same in both.
+    fn has_the_same(&self, other: &Self) -> bool {
+        let documents = |folder: &Self| -> Vec<_> {
+            let all = folder.project.documents.iter();
+            all.map(|d| (d.file, d.path.clone(), d.front.name(), d.project)).collect()
+        };
+        self.manifests.len() == other.manifests.len()
+            && self.manifests.keys().all(|file| other.manifests.contains_key(file))
+            && documents(self) == documents(other)
     }
     /// Reads a folder that was itself named: the dialect asked for is that of every manifest in it.
     pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
@@ -284,10 +305,6 @@ impl Folder {
         self.refused.insert(need.location);
         self.problems.push(d);
     }
-    /// Whether more manifests of the folder could make a difference to what was made.
-    pub fn lacks(&self, made: &Made) -> bool {
-        !self.complete && made.needs_the_folder()
-    }
     /// What is to be said about limits that were reached while looking for names.
     pub fn limits(&self) -> impl Iterator<Item = &Diagnostic> {
         self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
@@ -323,6 +340,10 @@ impl Folder {
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
         self.by_file.get(&file).copied()
+    }
+    /// The documents among files.
+    fn indices(&self, files: &[FileId]) -> Vec<usize> {
+        files.iter().filter_map(|file| self.document(*file)).collect()
     }
     /// What reading a file found.
     pub fn manifest(&self, file: FileId) -> Option<&Manifest> {
@@ -438,20 +459,13 @@ pub(super) fn check(
                 named_ids.push(file);
             }
         }
-        let mut folder =
-            if everything { Folder::whole(loader, &root, &named) } else { Folder::around(loader, &root, &named) };
-        let documents = |folder: &Folder, files: &[FileId]| -> Vec<usize> {
-            files.iter().filter_map(|file| folder.document(*file)).collect()
-        };
-        let mut made = None;
-        if !everything {
-            let first = folder.make(&documents(&folder, &named_ids));
-            if folder.lacks(&first) {
-                folder = Folder::read(loader, &root, &named);
-            } else {
-                made = Some(first);
+        let (folder, made) = match everything {
+            true => (Folder::whole(loader, &root, &named), None),
+            false => {
+                let (folder, made) = Folder::made(loader, &root, &named, &named_ids);
+                (folder, Some(made))
             }
-        }
+        };
         let mut entries = named_ids.clone();
         if !everything {
             found.extend(folder.limits().cloned());
@@ -469,7 +483,7 @@ pub(super) fn check(
         told.entries(&entries);
         let all = entries.len();
         loader.tell(CheckStep::Checking(0, all));
-        let made = made.unwrap_or_else(|| folder.make(&documents(&folder, &entries)));
+        let made = made.unwrap_or_else(|| folder.make(&folder.indices(&entries)));
         let made = made.proved(loader);
         for (at, file) in entries.into_iter().enumerate() {
             loader.tell(CheckStep::Checking(at, all));

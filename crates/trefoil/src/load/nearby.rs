@@ -126,6 +126,10 @@ impl Folder {
         let (mut ring, mut bytes) = (Ring { files: Vec::new(), words: Vec::new() }, 0);
         for (name, _) in found.files {
             let at = dir.join(name);
+            // What is in documents is known already.
+            if self.by_path.contains_key(&relative(&self.real, &at)) {
+                continue;
+            }
             let Ok(text) = loader.text_in(&rooms, &at) else { continue };
             bytes += text.len() as u64;
             if bytes > limits::FOLDER_BYTES {

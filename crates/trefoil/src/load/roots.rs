@@ -47,12 +47,7 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         return None;
     }
     let (root, named) = (folder_of(&target.path), std::slice::from_ref(&target.path));
-    let mut folder = Folder::around(loader, &root, named);
-    let mut alone = folder.document(manifest.file).map(|i| folder.make(&[i]));
-    if alone.as_ref().is_some_and(|made| folder.lacks(made)) {
-        folder = Folder::read(loader, &root, named);
-        alone = None;
-    }
+    let (folder, made) = Folder::made(loader, &root, named, &[manifest.file]);
     found.extend(folder.limits().cloned());
     let Some(index) = folder.document(manifest.file) else {
         found.extend(manifest.diagnostics.iter().cloned());
@@ -65,7 +60,6 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         found.push(unknown_id(loader, &folder, &target.path, id, &[index]));
         return None;
     }
-    let made = alone.unwrap_or_else(|| folder.make(&[index]));
     lowered(loader, &folder, index, made, found)
 }
 
