@@ -105,7 +105,9 @@ impl Parsed {
 
     /// With the names of a place.
     pub fn bind(self, place: Arc<dyn Place>) -> BoundText {
-        let (root, mut uses, mut sources) = (place.root(), Vec::new(), Sources::default());
+        // Most texts have one reference or two; a vector that grows begins with room for four.
+        let mut uses = Vec::with_capacity(self.references().len());
+        let (root, mut sources) = (place.root(), Sources::default());
         let mut one = |reference: &Reference| {
             let bound = bind(&root, &reference.path);
             let binding = sources.bind((bound.source.clone(), bound.skip));

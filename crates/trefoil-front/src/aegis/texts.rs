@@ -20,7 +20,8 @@ use crate::names::Use;
 /// The bound texts of a unit. One that is written once and used twice (an alias) is bound for each moment.
 #[derive(Default)]
 pub struct Texts {
-    all: Vec<(Moment, BoundText)>,
+    /// Each by itself: growing would copy them all.
+    all: Vec<(Moment, Box<BoundText>)>,
     by_place: HashMap<(Moment, Span), usize>,
     /// Templates of what is sent to others, which nothing renders here.
     pub handlers: Vec<BoundText>,
@@ -38,7 +39,7 @@ impl Texts {
     }
     /// The texts that a run renders, in the order in which they were bound.
     pub fn bound(&self) -> impl Iterator<Item = &BoundText> {
-        self.all.iter().map(|(_, text)| text)
+        self.all.iter().map(|(_, text)| &**text)
     }
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &BoundText> {
@@ -82,7 +83,7 @@ impl Texts {
 
     fn add(&mut self, moment: Moment, text: BoundText) {
         self.by_place.insert((moment, text.source.span), self.all.len());
-        self.all.push((moment, text));
+        self.all.push((moment, Box::new(text)));
     }
 }
 

@@ -449,6 +449,10 @@ impl<'t> TemplateBuilder<'t> {
         let single = matches!(self.ops.as_slice(), [Op::Print { .. }])
             && self.source.starts_with("{{")
             && self.source.ends_with("}}");
+        // Most texts are short, and a file has thousands: what is not needed is given back for the next one.
+        self.text.shrink_to_fit();
+        self.ops.shrink_to_fit();
+        self.references.shrink_to_fit();
         let program = Program {
             policy: self.policy,
             single,

@@ -97,8 +97,8 @@ pub struct AgentText {
 /// The texts of an agent, and what they read.
 #[derive(Default)]
 pub struct Texts {
-    /// In the order in which they were bound.
-    pub all: Vec<AgentText>,
+    /// In the order in which they were bound. Most agents have one or two, and a vector begins with room for four.
+    pub all: Vec<Box<AgentText>>,
     by_place: HashMap<(Span, Option<usize>), usize>,
     /// Whether any reads the input.
     pub reads_input: bool,
@@ -146,7 +146,7 @@ impl Texts {
             }
         }
         self.by_place.insert((source.span, step(at)), self.all.len());
-        self.all.push(AgentText { here, bound });
+        self.all.push(Box::new(AgentText { here, bound }));
     }
 }
 

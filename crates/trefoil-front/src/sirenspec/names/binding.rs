@@ -34,7 +34,7 @@ pub struct Bound {
 impl Texts {
     /// Binds all of them; those of nodes are parsed already.
     pub fn new(manifest: &Manifest<'_>, known: &Arc<Known>, links: &Arc<Links>, nodes: Vec<OfNode>) -> Self {
-        let mut texts = Self { all: Vec::new(), by_place: HashMap::default() };
+        let mut texts = Self { all: Vec::with_capacity(nodes.len() + links.edges.len()), by_place: HashMap::default() };
         let here = |who, stand, position| Here { known: known.clone(), links: links.clone(), who, stand, position };
         for OfNode { node, stand, position, text } in nodes {
             texts.add(here(Reading::Node(node), stand, position), text);
