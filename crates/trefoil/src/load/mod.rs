@@ -19,6 +19,7 @@ mod roots;
 pub mod rules;
 mod settle;
 mod target;
+mod united;
 mod unproven;
 
 use std::collections::{BTreeMap, HashMap};

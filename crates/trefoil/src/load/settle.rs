@@ -14,6 +14,7 @@ use super::discover::patterns;
 use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
+use super::united::united;
 
 impl Loader {
     /// The project file of a file, read once.
@@ -134,7 +135,9 @@ impl Loader {
         all.extend(self.levelled(&checks, kept.into_sorted()));
         let about_projects = std::mem::take(&mut self.project_findings);
         all.extend(self.levelled(&checks, about_projects));
-        all.into_sorted()
+        let all = all.into_sorted();
+        // An editor marks every place.
+        if self.options.scopes { all } else { united(all) }
     }
     /// Applies the levels; those of each file are worked out once.
     fn levelled(&mut self, checks: &Checks, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {

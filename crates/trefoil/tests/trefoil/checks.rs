@@ -348,3 +348,72 @@ fn a_mistake_does_not_hide_what_is_wrong_elsewhere() {
     "#]]
     .assert_eq(&found(&[("flow.yaml", NODES)]));
 }
+
+/// What is found in one file, with the places of labels and the changes of fixes.
+fn told(text: &str) -> String {
+    let folder = Folder::with(&[("a.yaml", text)]);
+    let path = folder.0.join("a.yaml").display().to_string();
+    let report = trefoil::internals::check(&[path], &LoadOptions::default().checked());
+    let place = |d: &trefoil_syntax::Location| {
+        report.files.get(d.file).map(|file| file.position(d.span.start).line).unwrap_or_default()
+    };
+    let mut out = String::new();
+    for d in &report.diagnostics {
+        let labels: Vec<_> = d.labels.iter().map(|l| format!("{} {}", place(&l.location), l.message)).collect();
+        let edits = d.fix.iter().flat_map(|fix| &fix.edits);
+        let edits: Vec<_> = edits.map(|edit| format!("{} {:?}", place(&edit.location), edit.text)).collect();
+        let at = d
+            .file
+            .zip(d.span)
+            .map(|(file, span)| place(&trefoil_syntax::Location::new(file, span)))
+            .unwrap_or_default();
+        out += &format!("{at} {}: {} [{}] [{}]\n", d.rule, d.message, labels.join(", "), edits.join(", "));
+    }
+    out
+}
+
+const WRITER: &str = "  - agent:\n      id: writer\n      kind: llm\n      model: { provider: openai, name: gpt-x }\n      instruction: Write.\n      outputSchema:\n        KEY: string\n";
+
+#[test]
+fn a_key_that_is_renamed_where_it_is_declared_is_one_finding_there() {
+    let steps = "output:\n  a: \"{{writer.summary}}\"\n  b: \"{{writer.summary}}\"\n";
+    let text = format!("id: p\nkind: sequential\nsteps:\n{WRITER}{steps}");
+    expect![[r#"
+        4 empty-message: `writer` gets an empty user message: the step has no `input`, and the agent no `prompt` [] []
+        10 unknown-property: `summaryx` is declared here, but `summary` is read [12 read here, 13 read here] [10 "summary"]
+    "#]].assert_eq(&told(&text.replace("KEY", "summaryx")));
+}
+
+#[test]
+fn what_is_wrong_in_the_same_way_in_several_places_is_one_finding() {
+    let reads = |n: usize| (0..n).map(|i| format!("  o{i}: \"{{{{writer.summary}}}}\"\n")).collect::<String>();
+    let text =
+        |n: usize| format!("id: p\nkind: sequential\nsteps:\n{WRITER}output:\n{}", reads(n)).replace("KEY", "other");
+    expect![[r#"
+        4 empty-message: `writer` gets an empty user message: the step has no `input`, and the agent no `prompt` [] []
+        12 unknown-property: `writer` has no `summary` [13 and here, 14 and here] []
+    "#]]
+    .assert_eq(&told(&text(3)));
+    expect![[r#"
+        4 empty-message: `writer` gets an empty user message: the step has no `input`, and the agent no `prompt` [] []
+        12 unknown-property: `writer` has no `summary` (and in 8 more places) [13 and here, 14 and here, 15 and here, 16 and here, 17 and here] []
+    "#]].assert_eq(&told(&text(9)));
+    // A comment at one place is about that place.
+    let allowed = text(3)
+        .replace("  o0: \"{{writer.summary}}\"", "  o0: \"{{writer.summary}}\" # trefoil: allow unknown-property");
+    expect![[r#"
+        4 empty-message: `writer` gets an empty user message: the step has no `input`, and the agent no `prompt` [] []
+        13 unknown-property: `writer` has no `summary` [14 and here] []
+    "#]]
+    .assert_eq(&told(&allowed));
+    let aegis = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - name: A\n      kind: System\n      command: |\n        echo {{B.output}}\n        echo {{B.output}}\n";
+    expect![[r#"
+        9 unresolved-name: unknown state `B` [10 and here] [9 "A", 10 "A"]
+    "#]]
+    .assert_eq(&told(aegis));
+    let spec = "version: '0.1'\nagents:\n  a: { model: 'openai:m', system: 'S {{ plan.output }}' }\n  b: { model: 'openai:m', system: 'T {{ plan.output }}' }\nnodes:\n  one: { agent: a, writes: output.x }\n  two: { agent: b, writes: output.y }\n";
+    expect![[r#"
+        3 unresolved-name: `plan.output` is not defined: no node, written path or state is named `plan` [4 and here] []
+    "#]]
+    .assert_eq(&told(spec));
+}

@@ -289,10 +289,10 @@ fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
 
     let node = "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"On: {{ draft.output }} {{ draft.output }}\" }\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  drft: { agent: v, writes: output.first }\n  edit: { agent: w, writes: output.text }\nedges: [{ from: drft, to: edit }]\ninput: { message: x }\n";
     let found = fixes("unresolved-name", node, None);
-    // Both uses are wrong in the same way, and `drft` is there twice.
-    assert_eq!(found, [("write `drft`".to_owned(), true), ("write `drft`".to_owned(), true)]);
+    // Both uses are wrong in the same way, and `drft` is there twice: one change fixes both.
+    assert_eq!(found, [("write `drft`".to_owned(), true)]);
     let found = fixes("unresolved-name", &node.replace("edges: [{ from: drft, to: edit }]\n", ""), None);
-    assert_eq!(found, [("write `draft` there".to_owned(), false), ("write `draft` there".to_owned(), false)]);
+    assert_eq!(found, [("write `draft` there".to_owned(), false)]);
 }
 
 /// What follows from a wrong reference is fixed with it, not changed to it.
