@@ -139,6 +139,16 @@ impl Reading<'_> {
                 );
                 return;
             }
+            other if let Some((bare, rest)) = joined(other) => {
+                let rest = rest.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+                let rule = if rest.is_empty() { "RULE" } else { rest };
+                self.unknown(
+                    verb_at,
+                    &format!("`{other}` is not spelled correctly and has no effect"),
+                    &format!("write `# trefoil: {bare} {rule}`"),
+                );
+                return;
+            }
             other => {
                 // Prose may begin with our name.
                 let near = suggest::nearest(other, ["allow", "allow-file"]);
@@ -256,6 +266,12 @@ impl Reading<'_> {
         let before = text.get(line.start as usize..comment.span.start as usize).unwrap_or_default();
         Span::new(line.start + before.trim_end().len() as u32, comment.span.end)
     }
+}
+
+/// A verb and what follows it without a space: `allow(unknown-key)`, `allow=unknown-key`, `allow:`.
+fn joined(word: &str) -> Option<(&str, &str)> {
+    let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '-')?;
+    word.split_at_checked(end).filter(|(verb, _)| ["allow", "allow-file"].contains(verb))
 }
 
 /// Whether something like a comment begins with our name, however it is written.

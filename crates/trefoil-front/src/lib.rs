@@ -111,7 +111,7 @@ pub enum Units<'p> {
     Sirenspec(sirenspec::Units<'p>),
 }
 
-/// Every front end. A new dialect is one folder, one line here and one in [`Units`].
+/// Every front end. A new dialect begins with a folder, a line here and one in [`Units`].
 pub static FRONT_ENDS: &[&dyn FrontEnd] = &[&agntz::Agntz, &aegis::Aegis, &sirenspec::SirenSpec];
 
 /// The front end of this name.

@@ -16,7 +16,7 @@ use crate::policy::{Retry, RetryOn, StepPolicy};
 pub struct Step {
     /// What it does.
     pub kind: StepKind,
-    /// What the manifest calls it (agntz step key, AEGIS state, SirenSpec node). Steps without a label are structure:
+    /// What the manifest calls it (agntz: the agent's id, or the state key where an id repeats; AEGIS: the state; SirenSpec: the node). Steps without a label are structure:
     /// they make no events and no key segment.
     pub label: Option<Arc<str>>,
     /// Where it is declared.

@@ -16,6 +16,10 @@ fn every_rule_has_one_name_and_a_page_that_begins_with_it() {
         assert!(seen.insert(rule.name), "`{}` is there twice", rule.name);
         assert_eq!(rule.page.lines().next(), Some(&*format!("# {}", rule.name)));
         let summary = rule.summary();
-        assert!(!summary.is_empty() && !summary.contains('\n'), "the summary of `{}`: {summary}", rule.name);
+        assert!(
+            !summary.is_empty() && !summary.contains('\n'),
+            "the page of `{}` needs one sentence after its title: {summary:?}",
+            rule.name
+        );
     }
 }

@@ -31,6 +31,18 @@ fn a_call_that_is_tried_again_is_one_call_wherever_it_is_counted() {
 }
 
 #[test]
+fn two_runs_of_one_seed_are_two_runs() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write("one.yaml", agent("one"));
+    for _ in 0..2 {
+        trefoil(&folder, &provider, &["run", "one.yaml", "--model", "embedded", "--seed", "7"]).exits(0);
+    }
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_run_that_could_not_be_stored_is_not_said_to_continue() {
     let provider = Provider::start();
     let folder = Folder::new();

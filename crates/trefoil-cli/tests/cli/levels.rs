@@ -186,6 +186,9 @@ fn a_comment_that_is_nearly_one_is_told() {
         "#trefoil allow unknown-key",
         "# TREFOIL : Allow unknown-key",
         "# noqa # trefoil: allow unknown-key",
+        "# trefoil: allow(unknown-key)",
+        "# trefoil: allow=unknown-key",
+        "# trefoil: allow: unknown-key",
     ] {
         assert_eq!(
             check(&format!("{near}\ncolour: blue")),

@@ -289,8 +289,8 @@ impl Engine {
     pub fn reserve(self, reserve: Reserve) -> Self {
         self.with(|parts| parts.reserve = Some(reserve))
     }
-    /// The seed of the embedded model, of retry delays and of the ids of runs; without, runs have ids that differ from process
-    /// to process, and the rest is as with 0.
+    /// The seed of the embedded model, of retry delays and of the ids of runs that are not kept; without, runs have ids that
+    /// differ from process to process, and the rest is as with 0. Runs in a store always have ids of their own.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.with(|parts| {

@@ -12,7 +12,7 @@ use trefoil_models::{Elsewhere, Scripted};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, Secrets, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, Random, Secrets, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, ToolHost};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
@@ -151,10 +151,13 @@ impl Ready {
         if !missing.is_empty() {
             return Err(Findings::new(loaded.files.clone(), missing));
         }
+        // Two runs of one seed are two runs.
+        let own: &dyn Random = if parts.seed.is_some() && engine.keeps_runs() { &SystemRandom } else { &*ports.random };
+        let id = format!("{:016x}", own.next());
         Ok(Self {
             flow: flow.clone(),
             prepared: aimed.prepared.clone(),
-            run: format!("{:016x}", ports.random.next()),
+            run: id,
             ports,
             seed: parts.seed.unwrap_or(0),
             limits: Changes { max_calls: parts.max_calls, max_cost_micro: parts.max_cost_micro, ..Changes::default() },

@@ -188,7 +188,12 @@ fn schemas_know_every_key_of_the_readers() {
             for found in asks.captures_iter(&source).chain(listed.captures_iter(&source)) {
                 for key in quoted.captures_iter(&found[1]) {
                     asked += 1;
-                    assert!(known.contains(&key[1]), "{dialect} reads `{}` in {}", &key[1], path.display());
+                    assert!(
+                        known.contains(&key[1]),
+                        "{dialect} reads `{}` in {}: describe it in crates/trefoil-front/schemas/{dialect}.json",
+                        &key[1],
+                        path.display()
+                    );
                 }
             }
         }
