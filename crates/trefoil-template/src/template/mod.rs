@@ -220,7 +220,8 @@ impl Template {
         Ok(out.into_value())
     }
 
-    /// The text of a web address: see [`address`]. A text that is one placeholder is its value.
+    /// The text of a web address. A value is percent-encoded after the host (RFC 3986, 2.3) and cannot end the host, so it opens no
+    /// part of the address. A text that is one placeholder is its value.
     pub fn address(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
         if self.is_single() {
             return self.render(scope);
