@@ -190,20 +190,27 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, m
         Err(error) => return RunOutcome::failed(run, error),
     };
     let mut reopened = None;
+    // What the run has come to, whatever becomes of this attempt.
+    let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.at_ms());
+    let left = |result| RunOutcome {
+        run: run.into(),
+        result,
+        waiting: Vec::new(),
+        continues: false,
+        usage,
+        calls,
+        duration_ms,
+    };
     match ended(&last, replay.outcome()) {
         None => {}
         Some(Err(error)) if error.code != STOPPED => {
             let changes = changes(&mut options, &replay);
             match reopen::reopen(&world, &first, replay, &error, changes).await {
                 Ok(again) => (replay, reopened) = (again.replay, Some((again.kind, again.told))),
-                Err(error) => return RunOutcome::failed(run, error),
+                Err(error) => return left(Err(error)),
             }
         }
-        Some(result) => {
-            let (usage, calls) = (replay.machine().usage(), replay.machine().calls());
-            let (run, waiting, duration_ms) = (run.into(), Vec::new(), replay.at_ms());
-            return RunOutcome { run, result, waiting, continues: false, usage, calls, duration_ms };
-        }
+        Some(result) => return left(result),
     }
     let changes = if reopened.is_some() { Changes::default() } else { changes(&mut options, &replay) };
     let resumed = match replay.end(&mut Teller(&world)) {
