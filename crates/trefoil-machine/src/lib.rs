@@ -35,5 +35,6 @@ pub use machine::{
     input_faults,
 };
 pub use request::{
-    Activity, CommandRequest, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage,
+    Activity, CommandRequest, Effects, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest,
+    ToolSpec, Usage,
 };

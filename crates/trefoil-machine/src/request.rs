@@ -142,6 +142,38 @@ pub struct ToolRequest {
     pub arguments: Value,
 }
 
+/// A tool as whoever has it describes it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ToolSpec {
+    /// The name that it is called by.
+    pub name: Arc<str>,
+    /// What it does, for a model to read; may be empty.
+    pub description: Arc<str>,
+    /// A JSON Schema of its arguments: an object.
+    pub parameters: Value,
+    /// What a call of it changes.
+    pub effects: Effects,
+}
+
+/// What a call of a tool changes, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effects {
+    /// Nothing.
+    ReadOnly,
+    /// Something, and the same if it is called twice.
+    Idempotent,
+    /// Something, each time that it is called. So does a tool of which nothing is known.
+    Writes,
+}
+
+impl Effects {
+    /// Whether calling twice is the same as calling once (decision C15).
+    pub fn is_idempotent(self) -> bool {
+        self != Self::Writes
+    }
+}
+
 /// A command: `sh -c script trefoil arguments...`.
 #[derive(Debug, Clone)]
 pub struct CommandRequest {

@@ -24,6 +24,6 @@ pub use ports::{
 
 // What ports take and give: who implements one needs this crate only.
 pub use trefoil_machine::{
-    CommandRequest, Entry, EntryKind, Event, EventKind, Finish, HumanRequest, Key, Message, ModelRequest, Role,
-    RunError, ToolRequest, Usage,
+    CommandRequest, Effects, Entry, EntryKind, Event, EventKind, Finish, HumanRequest, Key, Message, ModelRequest,
+    Role, RunError, ToolRequest, ToolSpec, Usage,
 };

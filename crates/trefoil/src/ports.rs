@@ -23,7 +23,7 @@ pub use trefoil_runtime::ports::{
     Secrets, SystemClock, ToolError, ToolHost, VirtualClock, echo,
 };
 pub use trefoil_runtime::{
-    CommandRequest, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, ProviderLimits, Role,
-    ToolRequest, Usage,
+    CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, ProviderLimits,
+    Role, ToolRequest, ToolSpec, Usage,
 };
 pub use trefoil_template::HoleKind;

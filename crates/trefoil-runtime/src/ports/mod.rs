@@ -16,7 +16,7 @@ use trefoil_ir::{StepId, ToolKind};
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 use trefoil_machine::key::Key;
-use trefoil_machine::request::{CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, Usage};
+use trefoil_machine::request::{CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, Usage};
 
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
@@ -163,6 +163,11 @@ pub trait ToolHost: Send + Sync {
     fn offers(&self, name: &str, kind: &ToolKind) -> bool;
     /// One call.
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
+    /// The tools of a kind, as they describe themselves: those of an MCP server, or all local ones. Those that a manifest
+    /// describes itself are none of them. `at` is the site of the call that wants to know.
+    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        Ok(Vec::new())
+    }
     /// Whether calling it twice is the same as calling it once (decision C15). One that was under way when its process ended
     /// is then called again without asking.
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::ToolKind;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{ToolError, ToolHost, ToolRequest};
+use trefoil_runtime::{ToolError, ToolHost, ToolRequest, ToolSpec};
 use trefoil_template::Value;
 
 use crate::error::BoxError;
@@ -98,6 +98,18 @@ impl ToolHost for All {
             Some(host) => host.call(at, request).await,
             None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
+    }
+    /// Of tools with one name, the first.
+    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let mut all: Vec<ToolSpec> = Vec::new();
+        for host in &self.0 {
+            for tool in host.list(at, kind).await? {
+                if all.iter().all(|have| have.name != tool.name) {
+                    all.push(tool);
+                }
+            }
+        }
+        Ok(all)
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         self.of(request).is_some_and(|host| host.is_idempotent(request))
