@@ -109,10 +109,10 @@ fn plan(program: &Program, store: &Path, most: usize) -> Result<Vec<Case>, Strin
         cases.extend(points.into_iter().map(|point| at(&before, act, point)));
     }
     let writes: Vec<Point> = run.iter().filter(|point| point.call == "pwrite64").cloned().collect();
-    // The log's last page is torn, as when the power fails.
-    let torn = some(writes.clone(), 3).into_iter().map(|point| Case { torn: true, ..at(&[], Act::Run, point) });
-    let full = some(writes, 4).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Full, ..point }));
     let commits: Vec<Point> = commits.into_iter().cloned().collect();
+    // What was written last is torn, as when the power fails before a commit is made sure of.
+    let torn = some(commits.clone(), 4).into_iter().map(|point| Case { torn: true, ..at(&[], Act::Run, point) });
+    let full = some(writes, 4).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Full, ..point }));
     let broken = some(commits, 3).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Broken, ..point }));
     let faults: Vec<Case> = torn.chain(full).chain(broken).collect();
     let mut cases = some(cases, most);

@@ -1,6 +1,6 @@
 //! Stopping a process at one system call of its own choice, without anything in the process that knows of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -32,15 +32,16 @@ pub fn exists() -> bool {
     Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success())
 }
 
-/// The command, stopped at a point.
-pub fn stopped(command: &Command, at: &Point) -> Command {
+/// The command, stopped at a point, with what it wrote and made sure of until then in a file.
+pub fn stopped(command: &Command, at: &Point, log: &Path) -> Command {
     let Point { call, n, what } = at;
     let inject = match what {
         What::Kill => format!("inject={call}:signal=KILL:when={n}"),
         What::Full => format!("inject={call}:error=ENOSPC:when={n}+"),
         What::Broken => format!("inject={call}:error=EIO:when={n}"),
     };
-    under(command, &["-f", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject])
+    let trace = format!("trace={call},pwrite64,fsync");
+    under(command, &["-f", "-y", "-o", log.to_str().unwrap(), "-s", "0", "-e", &trace, "-e", &inject])
 }
 
 /// The command, with its calls written to a file.
@@ -56,6 +57,31 @@ fn under(command: &Command, options: &[&str]) -> Command {
     // All that the command has, as its own environment is cleared.
     strace.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     strace
+}
+
+/// Where the last write to a file begins and how long it is, if nothing has made sure of it: all that a power failure may tear.
+pub fn unsure(log: &str, file: &Path) -> Option<(u64, u64)> {
+    let name = format!("<{}>", file.display());
+    let mut begun: BTreeSet<&str> = BTreeSet::new();
+    let mut last = None;
+    for line in log.lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let call = call.trim_start();
+        let ended = call.ends_with("= 0");
+        if call.starts_with("pwrite64(") && call.contains(&name) {
+            let number = |text: &str| text.trim().split([')', ' ']).next().and_then(|n| n.parse().ok());
+            let mut numbers = call.split(',').skip(2).map(number);
+            if let (Some(Some(length)), Some(Some(at))) = (numbers.next(), numbers.next()) {
+                last = Some((at, length));
+            }
+        } else if call.starts_with("fsync(") && call.contains(&name) {
+            begun.insert(thread);
+        }
+        if ended && call.contains("fsync") && begun.remove(thread) {
+            last = None;
+        }
+    }
+    last
 }
 
 /// A call in a log: which thread, its name, which of that name in the thread, what its first argument is.
