@@ -129,6 +129,41 @@ fn listed(words: &[Arc<str>], between: &str) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use trefoil_runtime::Arrived;
+    use trefoil_runtime::conformance::{People, people};
+
+    /// Somebody who types the same thing again and again, or has left.
+    struct Typing(Arc<Terminal>, Asked);
+
+    #[async_trait]
+    impl People for Typing {
+        fn inbox(&self) -> Arc<dyn HumanInbox> {
+            self.0.clone()
+        }
+        async fn send(&self, _run: &str, _what: Arrived) -> bool {
+            false
+        }
+        fn asked(&self) -> Asked {
+            self.1.clone()
+        }
+    }
+
+    #[test]
+    fn a_person_at_a_terminal_conforms() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for asked in [Asked::Answer("yes".to_owned()), Asked::Nobody] {
+            let (keys, lines) = unbounded_channel();
+            let there = asked != Asked::Nobody;
+            std::thread::spawn(move || {
+                while there && keys.send(" Yes".to_owned()).is_ok() {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+            });
+            let typed = Mutex::new((Some(lines), HashSet::new()));
+            let terminal = Terminal { shown: Arc::new(Shown::new(true)), typed };
+            assert_eq!(runtime.block_on(people(&Typing(Arc::new(terminal), asked))), Ok(()));
+        }
+    }
 
     #[test]
     fn what_is_said_to_a_person() {

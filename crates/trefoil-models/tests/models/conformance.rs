@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use trefoil_embedded::Embedded;
+use trefoil_ir::ToolKind;
 use trefoil_models::Scripted;
-use trefoil_runtime::ModelProvider;
+use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::{ModelProvider, ToolRequest};
+use trefoil_template::Value;
 
 use crate::program::one_call;
 use crate::request::{ask, ask_at, request};
@@ -62,6 +65,19 @@ async fn the_embedded_model_conforms() {
 async fn a_script_conforms() {
     let script = r#"{"answers": {"writer": {"text": "Tea is a drink", "delay_ms": 5}}}"#;
     conforms(Arc::new(Scripted::parse("s.json", script).unwrap())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools_of_a_script_conform() {
+    let script = r#"{"tools": {"echo": {"value": {"said": "tea"}, "delay_ms": 2}, "broken": {"error": "no tea"}}}"#;
+    let request = |name: &str| ToolRequest { name: name.into(), kind: ToolKind::Local, arguments: Value::Null };
+    let sample = ToolSample {
+        works: Some((request("echo"), [("said", Value::from("tea"))].into_iter().collect())),
+        fails: Some(request("broken")),
+        unknown: request("none"),
+        lists: Vec::new(),
+    };
+    tools(Arc::new(Scripted::parse("s.json", script).unwrap()), &sample).await.unwrap();
 }
 
 #[cfg(feature = "http")]

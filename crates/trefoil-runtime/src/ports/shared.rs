@@ -10,7 +10,7 @@ use super::{
     Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, JournalError,
     ModelAnswer, ModelError, ModelProvider, Secrets, ToolError, ToolHost,
 };
-use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest};
+use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest, ToolSpec};
 
 #[async_trait]
 impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
@@ -37,6 +37,9 @@ impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
     }
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         T::call(self, at, request).await
+    }
+    async fn list(&self, at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        T::list(self, at, kind).await
     }
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
         T::is_idempotent(self, request)

@@ -22,6 +22,7 @@ mod reopened;
 mod schema_retries;
 mod states;
 mod steps;
+mod suites;
 mod transport_retries;
 mod waiting;
 mod world;

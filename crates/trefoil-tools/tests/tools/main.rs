@@ -8,5 +8,6 @@
 )]
 
 mod attacks;
+mod conformance;
 mod guard;
 mod server;

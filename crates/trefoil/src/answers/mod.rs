@@ -201,3 +201,43 @@ impl HumanInbox for Answers {
         self.then.taken(run, key).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trefoil_runtime::conformance::{People, people};
+
+    struct Beforehand(Arc<dyn HumanInbox>, Asked);
+
+    #[async_trait]
+    impl People for Beforehand {
+        fn inbox(&self) -> Arc<dyn HumanInbox> {
+            self.0.clone()
+        }
+        async fn send(&self, _run: &str, _what: Arrived) -> bool {
+            false
+        }
+        fn asked(&self) -> Asked {
+            self.1.clone()
+        }
+    }
+
+    #[test]
+    fn answers_given_beforehand_conform() {
+        let program = Program {
+            name: "main".into(),
+            flows: Vec::new(),
+            steps: Vec::new(),
+            schemas: Vec::new(),
+            entry: FlowId(0),
+            hash: 0,
+            missing_agents: Vec::new(),
+        };
+        let given = [("ask".to_owned(), " YES".to_owned())];
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for (given, asked) in [(&given[..], Asked::Answer("yes".to_owned())), (&[], Asked::Nobody)] {
+            let answers = Beforehand(Arc::new(Answers::new(&program, given, None)), asked);
+            assert_eq!(runtime.block_on(people(&answers)), Ok(()));
+        }
+    }
+}

@@ -115,3 +115,35 @@ impl ToolHost for All {
         self.of(request).is_some_and(|host| host.is_idempotent(request))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trefoil_runtime::conformance::{ToolSample, tools};
+
+    fn request(name: &str) -> ToolRequest {
+        let arguments = [("said", Value::from("tea"))].into_iter().collect();
+        ToolRequest { name: name.into(), kind: ToolKind::Local, arguments }
+    }
+
+    #[test]
+    fn closures_and_several_hosts_as_one_conform() {
+        let mut first = Closures::default();
+        first.add("other".to_owned(), async |(): ()| Ok(0));
+        let mut second = Closures::default();
+        second.add("echo".to_owned(), async |said: serde_json::Value| Ok(said));
+        second.add("broken".to_owned(), async |_: serde_json::Value| Err::<(), _>("no tea".into()));
+        let sample = ToolSample {
+            works: Some((request("echo"), request("echo").arguments)),
+            fails: Some(request("broken")),
+            unknown: request("none"),
+            lists: Vec::new(),
+        };
+        let alone: Arc<dyn ToolHost> = Arc::new(second.clone());
+        let together: Arc<dyn ToolHost> = Arc::new(All(vec![Arc::new(first), Arc::new(second)]));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        for host in [alone, together] {
+            assert_eq!(runtime.block_on(tools(host, &sample)), Ok(()));
+        }
+    }
+}

@@ -1,6 +1,4 @@
-//! What every implementation of a port must do, as data for its tests: an `Err` says what it does not.
-//!
-//! A store's tests call these with an empty instance of theirs.
+//! Journals.
 
 use trefoil_template::Value;
 

@@ -1,0 +1,55 @@
+//! Whose call it is.
+
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use trefoil_ir::StepId;
+use trefoil_machine::key::Key;
+
+use crate::ports::{CallSite, Meter};
+
+/// An activity of a run.
+pub struct Site {
+    run: &'static str,
+    key: Key,
+    labels: Vec<Arc<str>>,
+    meter: Meter,
+}
+
+impl Site {
+    pub fn new(run: &'static str, key: &str) -> Self {
+        let label = key.rsplit('/').next().unwrap_or(key);
+        Self { run, key: Key(key.into()), labels: vec![label.into()], meter: Meter::default() }
+    }
+
+    pub fn at(&self) -> CallSite<'_> {
+        let Self { run, key, labels, meter } = self;
+        CallSite { run, execution: 0, key, step: StepId(0), labels, meter, discloses: false }
+    }
+}
+
+/// How long something may take that has to come.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What has to come, within any reasonable time.
+pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> Result<T, String> {
+    tokio::time::timeout(LONG, future).await.map_err(|_| format!("{what} takes more than a minute"))
+}
+
+/// Looks a few times whether something is there, and drops it.
+pub async fn glance<T>(times: u32, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = std::pin::pin!(future);
+    let mut left = times;
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(came) => Poll::Ready(Some(came)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
+}

@@ -1,0 +1,111 @@
+//! Tool hosts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use trefoil_template::Value;
+
+use super::must;
+use super::site::{Site, glance, soon};
+use crate::ports::ToolHost;
+use trefoil_machine::request::ToolRequest;
+
+/// What a tool host is tested with.
+#[derive(Debug, Clone)]
+pub struct ToolSample {
+    /// A call that works, whenever and however often it is made, and takes no time to speak of. None: the host has no tools.
+    pub works: Option<(ToolRequest, Value)>,
+    /// A call that it offers, and that fails.
+    pub fails: Option<ToolRequest>,
+    /// A call that it does not offer.
+    pub unknown: ToolRequest,
+    /// The names of the tools that it lists, of the kind of [`Self::works`].
+    pub lists: Vec<&'static str>,
+}
+
+/// A tool host offers what it can call, says the same whenever it is asked, keeps calls apart that are made at the same time,
+/// survives calls that are dropped on their way, and fails instead of panicking.
+pub async fn tools(host: Arc<dyn ToolHost>, sample: &ToolSample) -> Result<(), String> {
+    let ToolSample { works, fails, unknown, lists } = sample;
+    for _ in 0..2 {
+        for (request, offered) in [(works.as_ref().map(|(works, _)| works), true), (fails.as_ref(), true)] {
+            let Some(request) = request else { continue };
+            must(host.offers(&request.name, &request.kind) == offered, || {
+                format!("it does not offer `{}`, which it can call", request.name)
+            })?;
+        }
+        must(!host.offers(&unknown.name, &unknown.kind), || {
+            format!("it offers `{}`, which it cannot call", unknown.name)
+        })?;
+    }
+    for request in works.iter().map(|(works, _)| works).chain(fails).chain([unknown]) {
+        let says = [host.is_idempotent(request), host.is_idempotent(request)];
+        must(says[0] == says[1], || format!("`{}` is idempotent from time to time", request.name))?;
+    }
+    failing(&*host, unknown).await?;
+    if let Some(fails) = fails {
+        failing(&*host, fails).await?;
+    }
+    let Some((request, result)) = works else { return Ok(()) };
+    working(&*host, request, result).await?;
+    listed(&*host, request, lists).await
+}
+
+async fn failing(host: &dyn ToolHost, request: &ToolRequest) -> Result<(), String> {
+    let site = Site::new("run-a", "main/fails");
+    match soon("a call that fails", host.call(site.at(), request)).await? {
+        Ok(value) => Err(format!("a call to `{}` gave {} instead of failing", request.name, value.to_text())),
+        Err(error) => must(!error.to_string().trim().is_empty(), || format!("`{}` does not say why", request.name)),
+    }
+}
+
+async fn working(host: &dyn ToolHost, request: &ToolRequest, result: &Value) -> Result<(), String> {
+    // One after the other: it is the same for the same activity, and for another one.
+    for (run, key) in [("run-a", "main/one"), ("run-a", "main/one"), ("run-a", "main/two"), ("run-b", "main/one")] {
+        works(host, &Site::new(run, key), request, result).await?;
+    }
+    // A call that is dropped leaves the host as it was, wherever it was stopped.
+    for polls in [0, 1, 2, 8, 64] {
+        let site = Site::new("run-a", "main/dropped");
+        drop(glance(polls, host.call(site.at(), request)).await);
+        works(host, &site, request, result).await?;
+    }
+    // At the same time, of two runs: keys are unique in one run only.
+    let sites: Vec<Site> = ["run-a", "run-b"]
+        .into_iter()
+        .flat_map(|run| (0..4).map(move |item| Site::new(run, &format!("main/all[{item}]/one"))))
+        .collect();
+    let calls = sites.iter().map(|site| works(host, site, request, result));
+    join_all(calls).await.into_iter().collect()
+}
+
+async fn works(host: &dyn ToolHost, site: &Site, request: &ToolRequest, expected: &Value) -> Result<(), String> {
+    match soon("a call", host.call(site.at(), request)).await? {
+        Ok(found) if found == *expected => Ok(()),
+        Ok(found) => {
+            let (name, found, expected) = (&request.name, found.to_text(), expected.to_text());
+            Err(format!("`{name}` gave {found}, {expected} was expected"))
+        }
+        Err(error) => Err(format!("`{}` failed: {error}", request.name)),
+    }
+}
+
+async fn listed(host: &dyn ToolHost, request: &ToolRequest, expected: &[&str]) -> Result<(), String> {
+    let site = Site::new("run-a", "main/lists");
+    let listed = soon("a list", host.list(site.at(), &request.kind)).await?.map_err(|e| format!("its list: {e}"))?;
+    let names: BTreeSet<&str> = listed.iter().map(|spec| &*spec.name).collect();
+    must(names.len() == listed.len(), || "it lists two tools with the same name".to_owned())?;
+    must(names == expected.iter().copied().collect(), || format!("it lists {names:?}, {expected:?} was expected"))?;
+    for spec in &listed {
+        must(host.offers(&spec.name, &request.kind), || format!("it lists `{}`, which it does not offer", spec.name))?;
+        must(spec.parameters.as_object().is_some(), || {
+            format!("the schema of the arguments of `{}` is not an object", spec.name)
+        })?;
+        let call = ToolRequest { name: spec.name.clone(), ..request.clone() };
+        must(host.is_idempotent(&call) == spec.effects.is_idempotent(), || {
+            format!("whether `{}` may be called twice is not what its list says", spec.name)
+        })?;
+    }
+    Ok(())
+}

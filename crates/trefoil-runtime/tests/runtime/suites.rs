@@ -1,0 +1,114 @@
+//! The suites for tools and people: what is in this crate passes them, and what breaks a promise does not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use trefoil_ir::ToolKind;
+use trefoil_runtime::conformance::{People, ToolSample, people, tools};
+use trefoil_runtime::ports::{CallSite, NoHumans, NoTools};
+use trefoil_runtime::{Arrived, Asked, Effects, HumanInbox, HumanRequest, ToolError, ToolHost, ToolRequest, ToolSpec};
+use trefoil_template::Value;
+
+fn request(name: &str) -> ToolRequest {
+    let arguments = [("text", Value::from("tea"))].into_iter().collect();
+    ToolRequest { name: name.into(), kind: ToolKind::Local, arguments }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+#[test]
+fn no_tools_and_nobody_conform() {
+    let sample = ToolSample { works: None, fails: None, unknown: request("none"), lists: Vec::new() };
+    assert_eq!(runtime().block_on(tools(Arc::new(NoTools), &sample)), Ok(()));
+    assert_eq!(runtime().block_on(people(&One(Arc::new(NoHumans), Asked::Nobody))), Ok(()));
+}
+
+/// One tool, with something wrong.
+#[derive(Clone, Copy, PartialEq)]
+enum Wrong {
+    Nothing,
+    /// It offers anything.
+    Offers,
+    /// It gives something else the second time.
+    Counts,
+    /// It lists nothing.
+    Lists,
+    /// Its list says that it may be called twice, and it does not.
+    Effects,
+}
+
+struct Tool(Wrong, AtomicUsize);
+
+#[async_trait]
+impl ToolHost for Tool {
+    fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
+        self.0 == Wrong::Offers || name == "echo"
+    }
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let before = self.1.fetch_add(1, Ordering::SeqCst);
+        match &*request.name {
+            "echo" if self.0 == Wrong::Counts => Ok(Value::from(before as u64)),
+            "echo" => Ok(request.arguments.clone()),
+            other => Err(ToolError::Failed(format!("unknown tool `{other}`"))),
+        }
+    }
+    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let parameters = [("type", Value::from("object"))].into_iter().collect();
+        let effects = if self.0 == Wrong::Effects { Effects::ReadOnly } else { Effects::Writes };
+        let spec = ToolSpec { name: "echo".into(), description: "".into(), parameters, effects };
+        Ok(if self.0 == Wrong::Lists { Vec::new() } else { vec![spec] })
+    }
+}
+
+#[test]
+fn a_tool_host_that_breaks_a_promise_does_not_pass() {
+    let works = Some((request("echo"), request("echo").arguments));
+    let sample = ToolSample { works, fails: None, unknown: request("none"), lists: vec!["echo"] };
+    let passes = |wrong| {
+        let host: Arc<dyn ToolHost> = Arc::new(Tool(wrong, AtomicUsize::new(0)));
+        // One in an `Arc` is the same.
+        runtime().block_on(tools(Arc::new(host), &sample))
+    };
+    assert_eq!(passes(Wrong::Nothing), Ok(()));
+    for wrong in [Wrong::Offers, Wrong::Counts, Wrong::Lists, Wrong::Effects] {
+        assert!(passes(wrong).is_err());
+    }
+}
+
+/// People to whom nothing can be sent.
+struct One(Arc<dyn HumanInbox>, Asked);
+
+#[async_trait]
+impl People for One {
+    fn inbox(&self) -> Arc<dyn HumanInbox> {
+        self.0.clone()
+    }
+    async fn send(&self, _run: &str, _what: Arrived) -> bool {
+        false
+    }
+    fn asked(&self) -> Asked {
+        self.1.clone()
+    }
+}
+
+/// Says something else every time.
+struct Fickle(AtomicUsize);
+
+#[async_trait]
+impl HumanInbox for Fickle {
+    async fn ask(&self, _at: CallSite<'_>, _request: &HumanRequest) -> Asked {
+        match self.0.fetch_add(1, Ordering::SeqCst) {
+            0 => Asked::Later,
+            _ => Asked::Nobody,
+        }
+    }
+}
+
+#[test]
+fn an_inbox_that_breaks_a_promise_does_not_pass() {
+    let fickle = One(Arc::new(Fickle(AtomicUsize::new(0))), Asked::Later);
+    assert!(runtime().block_on(people(&fickle)).is_err());
+}
