@@ -13,6 +13,7 @@ pub mod error;
 pub mod key;
 pub mod provenance;
 pub mod request;
+pub mod said;
 
 pub mod event;
 pub mod journal;
@@ -36,5 +37,5 @@ pub use machine::{
 };
 pub use request::{
     Activity, CommandRequest, Effects, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest,
-    ToolSpec, Usage,
+    ToolSpec, ToolUse, Usage,
 };

@@ -33,6 +33,8 @@ pub enum Request {
     Model(Box<ModelRequest>),
     /// A tool call.
     Tool(ToolRequest),
+    /// What tools say about themselves: a list of lists, of [`ToolSpec`]s as objects, in the order of what is asked for.
+    Describe(Vec<ToolsRequest>),
     /// A command.
     Command(CommandRequest),
     /// A person's answer.
@@ -54,6 +56,7 @@ impl Request {
         match self {
             Self::Model(_) => "model",
             Self::Tool(_) => "tool",
+            Self::Describe(_) => "describe",
             Self::Command(_) => "command",
             Self::Human(_) => "human",
             Self::Timer { .. } => "timer",
@@ -71,7 +74,7 @@ impl Request {
                 request.arguments.iter().chain(env).map(Value::fresh_weight).sum()
             }
             Self::Human(request) => request.prompt.fresh_weight(),
-            Self::Timer { .. } | Self::Decide(_) => 0,
+            Self::Describe(_) | Self::Timer { .. } | Self::Decide(_) => 0,
         }
     }
 }
@@ -84,6 +87,8 @@ pub enum Role {
     System,
     User,
     Assistant,
+    /// What came of a tool call.
+    Tool,
 }
 
 /// One message.
@@ -95,6 +100,29 @@ pub struct Message {
     pub content: Value,
     /// Where each part of it came from, in a run that is watched for it; else empty. No part of what the call depends on.
     pub parts: Vec<TextPart>,
+    /// Of the model: the tools that it called in this turn, in its order.
+    pub calls: Vec<ToolUse>,
+    /// Of a tool: which call this came of, by [`ToolUse::id`].
+    pub answers: Option<Arc<str>>,
+}
+
+impl Message {
+    /// A message that calls no tool and came of none.
+    pub fn new(role: Role, content: Value) -> Self {
+        Self { role, content, parts: Vec::new(), calls: Vec::new(), answers: None }
+    }
+}
+
+/// A tool call as a model wants it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ToolUse {
+    /// The provider's name for the call; unique in its turn.
+    pub id: Arc<str>,
+    /// The tool, by the name that the model was told.
+    pub name: Arc<str>,
+    /// An object. Text, as it came, where the model sent something that is not one.
+    #[serde(with = "trefoil_template::wire")]
+    pub arguments: Value,
 }
 
 /// A model call.
@@ -120,14 +148,19 @@ pub struct ModelRequest {
     pub stream: bool,
     /// A guardrail looks at the whole answer before the workflow sees any of it: text shown before is provisional.
     pub provisional: bool,
+    /// The tools that the model may call.
+    pub tools: Vec<ToolSpec>,
 }
 
 impl ModelRequest {
     /// Bytes of the prompt and of the schema.
     pub fn bytes(&self) -> u64 {
         let schema = self.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
-        let texts: usize = self.messages.iter().map(|m| m.content.to_text().len()).sum();
-        (texts as u64).saturating_add(schema as u64)
+        let json = |value: &Value| value.to_json().to_string().len();
+        let calls = |m: &Message| m.calls.iter().map(|c| c.name.len() + json(&c.arguments)).sum::<usize>();
+        let texts: usize = self.messages.iter().map(|m| m.content.to_text().len() + calls(m)).sum();
+        let tools: usize = self.tools.iter().map(|t| t.name.len() + t.description.len() + json(&t.parameters)).sum();
+        (texts as u64).saturating_add(schema as u64).saturating_add(tools as u64)
     }
 }
 
@@ -142,6 +175,27 @@ pub struct ToolRequest {
     pub arguments: Value,
 }
 
+/// Tools of one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolsRequest {
+    /// Where they are.
+    pub kind: ToolKind,
+    /// Their names there; none: all.
+    pub names: Option<Vec<Arc<str>>>,
+}
+
+impl ToolsRequest {
+    /// Where they are, in a word: the server, or the sort.
+    pub fn place(&self) -> &str {
+        match &self.kind {
+            ToolKind::Mcp { server } => server,
+            ToolKind::Local => "local",
+            ToolKind::Http => "http",
+            ToolKind::Python => "python",
+        }
+    }
+}
+
 /// A tool as whoever has it describes it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolSpec {
@@ -150,9 +204,38 @@ pub struct ToolSpec {
     /// What it does, for a model to read; may be empty.
     pub description: Arc<str>,
     /// A JSON Schema of its arguments: an object.
+    #[serde(with = "trefoil_template::wire")]
     pub parameters: Value,
     /// What a call of it changes.
     pub effects: Effects,
+}
+
+impl ToolSpec {
+    /// As an object: `{name, description, parameters, effects}`.
+    pub fn value(&self) -> Value {
+        let members: [(&str, Value); 4] = [
+            ("name", Value::Str(self.name.clone())),
+            ("description", Value::Str(self.description.clone())),
+            ("parameters", self.parameters.clone()),
+            ("effects", self.effects.name().into()),
+        ];
+        members.into_iter().collect()
+    }
+
+    /// Back from such an object.
+    pub fn read(value: &Value) -> Option<Self> {
+        let text = |name: &str| match value.get(name) {
+            Some(Value::Str(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let effects = text("effects").and_then(|name| Effects::ALL.into_iter().find(|e| e.name() == &*name));
+        Some(Self {
+            name: text("name")?,
+            description: text("description").unwrap_or_default(),
+            parameters: value.get("parameters").cloned().unwrap_or_default(),
+            effects: effects.unwrap_or(Effects::Writes),
+        })
+    }
 }
 
 /// What a call of a tool changes, as far as is known.
@@ -168,6 +251,17 @@ pub enum Effects {
 }
 
 impl Effects {
+    const ALL: [Self; 3] = [Self::ReadOnly, Self::Idempotent, Self::Writes];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Idempotent => "idempotent",
+            Self::Writes => "writes",
+        }
+    }
+
     /// Whether calling twice is the same as calling once (decision C15).
     pub fn is_idempotent(self) -> bool {
         self != Self::Writes
@@ -210,6 +304,8 @@ pub struct HumanRequest {
 pub enum Finish {
     /// It had said all.
     Stop,
+    /// It wants what comes of the tools that it called.
+    Tools,
     /// It reached its limit of tokens: the answer is cut off.
     Length,
     /// It would not answer.

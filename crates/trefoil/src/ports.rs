@@ -24,6 +24,6 @@ pub use trefoil_runtime::ports::{
 };
 pub use trefoil_runtime::{
     CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, ProviderLimits,
-    Role, ToolRequest, ToolSpec, Usage,
+    Role, ToolRequest, ToolSpec, ToolUse, Usage,
 };
 pub use trefoil_template::HoleKind;

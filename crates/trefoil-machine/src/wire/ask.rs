@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trefoil_ir::{PiiAction, PiiEntity};
 use trefoil_template::{ConditionGrammar, Expression, Value, wire};
 
-use crate::request::Role;
+use crate::request::{Role, ToolSpec, ToolUse, ToolsRequest};
 
 /// A model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct AskModel {
     /// What the answer goes through before it is journaled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<WireGuard>,
+    /// The tools that the model may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
 }
 
 /// One message.
@@ -40,6 +43,12 @@ pub struct WireMessage {
     /// Text, with holes or without.
     #[serde(with = "wire")]
     pub content: Value,
+    /// The tools that the model called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolUse>,
+    /// The call that this came of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Arc<str>>,
 }
 
 /// Sampling and limits; what is not set is not there.
@@ -140,6 +149,30 @@ pub enum WireTool {
     Http {},
     Mcp { server: Arc<str> },
     Python {},
+}
+
+/// What tools say about themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskDescribe {
+    /// Which.
+    pub tools: Vec<AskTools>,
+}
+
+/// Tools of one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskTools {
+    /// Where they are.
+    pub tool: WireTool,
+    /// Their names there; none: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Vec<Arc<str>>>,
+}
+
+impl AskTools {
+    /// On the wire.
+    pub fn of(wanted: &ToolsRequest) -> Self {
+        Self { tool: WireTool::of(&wanted.kind), names: wanted.names.clone() }
+    }
 }
 
 /// A command.

@@ -6,7 +6,7 @@ use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, Program, Schem
 use trefoil_template::{Policy, Question, Value};
 
 use super::*;
-use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
+use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest, ToolsRequest};
 
 /// Why a stored request cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,10 @@ impl WireRequest {
                 let HowHuman { timeout_ms, accepts } = how;
                 Request::Human(HumanRequest { step, prompt, accepts, refused, timeout_ms, on_timeout })
             }
+            WireKind::Describe { ask } => {
+                let wanted = |AskTools { tool, names }| ToolsRequest { kind: kind(tool), names };
+                Request::Describe(ask.tools.into_iter().map(wanted).collect())
+            }
             WireKind::Timer { ask, how } => Request::Timer { ms: ask.ms, due_ms: how.due_ms },
             WireKind::Decide { ask: AskDecide { grammar, expression, presence }, how } => {
                 Request::Decide(Question { expression, policy: Policy::with(grammar), text: how.text, presence })
@@ -58,7 +62,7 @@ impl WireRequest {
 }
 
 fn model(ask: AskModel, how: HowModel, program: &Program) -> Result<ModelRequest, WireError> {
-    let AskModel { provider, model, messages, parameters, format, schema, guards } = ask;
+    let AskModel { provider, model, messages, parameters, format, schema, guards, tools } = ask;
     let HowModel { speaker, schema_name, timeout_ms, stream, provisional } = how;
     let format = match format {
         WireFormat::Text => AnswerFormat::Text,
@@ -66,7 +70,10 @@ fn model(ask: AskModel, how: HowModel, program: &Program) -> Result<ModelRequest
         WireFormat::JsonOrText => AnswerFormat::JsonOrText,
     };
     let guards = guards.into_iter().map(|guard| self::guard(guard, program)).collect::<Result<_, _>>()?;
-    let messages = messages.into_iter().map(|m| Message { role: m.role, content: m.content, parts: Vec::new() });
+    let messages = messages.into_iter().map(|m| {
+        let WireMessage { role, content, calls, answers } = m;
+        Message { calls, answers, ..Message::new(role, content) }
+    });
     Ok(ModelRequest {
         speaker,
         provider,
@@ -78,6 +85,7 @@ fn model(ask: AskModel, how: HowModel, program: &Program) -> Result<ModelRequest
         guards,
         stream,
         provisional,
+        tools,
     })
 }
 
@@ -128,11 +136,14 @@ fn known(schema: Option<&Value>, program: &Program) -> Result<SchemaId, WireErro
 }
 
 fn tool(ask: AskTool) -> ToolRequest {
-    let kind = match ask.tool {
+    ToolRequest { name: ask.name, kind: kind(ask.tool), arguments: ask.arguments }
+}
+
+fn kind(tool: WireTool) -> ToolKind {
+    match tool {
         WireTool::Local {} => ToolKind::Local,
         WireTool::Http {} => ToolKind::Http,
         WireTool::Python {} => ToolKind::Python,
         WireTool::Mcp { server } => ToolKind::Mcp { server },
-    };
-    ToolRequest { name: ask.name, kind, arguments: ask.arguments }
+    }
 }

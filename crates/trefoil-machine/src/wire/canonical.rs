@@ -12,6 +12,7 @@ use crate::key::ContentKey;
 enum Asked<'r> {
     Model(&'r super::AskModel),
     Tool(&'r super::AskTool),
+    Describe(&'r super::AskDescribe),
     Command(&'r super::AskCommand),
     Human(&'r super::AskHuman),
     Timer(&'r super::AskTimer),
@@ -24,6 +25,7 @@ impl WireRequest {
         canonical(&match &self.request {
             WireKind::Model { ask, .. } => Asked::Model(ask),
             WireKind::Tool { ask } => Asked::Tool(ask),
+            WireKind::Describe { ask } => Asked::Describe(ask),
             WireKind::Command { ask } => Asked::Command(ask),
             WireKind::Human { ask, .. } => Asked::Human(ask),
             WireKind::Timer { ask, .. } => Asked::Timer(ask),

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use ask::{
-    AskCommand, AskDecide, AskHuman, AskModel, AskTimer, AskTool, WireEntry, WireFormat, WireGuard, WireMessage,
-    WireParameters, WireTool,
+    AskCommand, AskDecide, AskDescribe, AskHuman, AskModel, AskTimer, AskTool, AskTools, WireEntry, WireFormat,
+    WireGuard, WireMessage, WireParameters, WireTool,
 };
 pub use back::WireError;
 pub use canonical::canonical;
@@ -62,6 +62,9 @@ pub enum WireKind {
         ask: AskHuman,
         #[serde(default)]
         how: HowHuman,
+    },
+    Describe {
+        ask: AskDescribe,
     },
     Timer {
         ask: AskTimer,

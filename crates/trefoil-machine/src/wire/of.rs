@@ -5,7 +5,7 @@ use trefoil_template::Question;
 
 use super::ask::WireEntry;
 use super::*;
-use crate::request::{CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
+use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
 
 impl WireRequest {
     /// A request of this program's, whose schemas go with it.
@@ -15,6 +15,9 @@ impl WireRequest {
             Request::Tool(request) => WireKind::Tool { ask: tool(request) },
             Request::Command(request) => WireKind::Command { ask: command(request) },
             Request::Human(request) => human(request),
+            Request::Describe(wanted) => {
+                WireKind::Describe { ask: AskDescribe { tools: wanted.iter().map(AskTools::of).collect() } }
+            }
             Request::Timer { ms, due_ms } => {
                 WireKind::Timer { ask: AskTimer { ms: *ms }, how: HowTimer { due_ms: *due_ms } }
             }
@@ -36,10 +39,24 @@ impl AskDecide {
 }
 
 fn model(request: &ModelRequest, program: &Program) -> WireKind {
-    let ModelRequest { speaker, provider, model, messages, parameters, format, schema, guards, stream, provisional } =
-        request;
+    let ModelRequest {
+        speaker,
+        provider,
+        model,
+        messages,
+        parameters,
+        format,
+        schema,
+        guards,
+        stream,
+        provisional,
+        tools,
+    } = request;
     let (schema_name, schema) = schema.clone().unzip();
-    let messages = messages.iter().map(|m| WireMessage { role: m.role, content: m.content.clone() });
+    let messages = messages.iter().map(|m| {
+        let Message { role, content, parts: _, calls, answers } = m;
+        WireMessage { role: *role, content: content.clone(), calls: calls.clone(), answers: answers.clone() }
+    });
     let format = match format {
         AnswerFormat::Text => WireFormat::Text,
         AnswerFormat::Json(_) => WireFormat::Json,
@@ -53,6 +70,7 @@ fn model(request: &ModelRequest, program: &Program) -> WireKind {
         format,
         schema,
         guards: guards.iter().map(|guard| guard_of(guard, program)).collect(),
+        tools: tools.clone(),
     };
     let timeout_ms = parameters.timeout_ms;
     let how =
@@ -102,13 +120,20 @@ fn guard_of(guard: &Guard, program: &Program) -> WireGuard {
 }
 
 fn tool(request: &ToolRequest) -> AskTool {
-    let tool = match &request.kind {
-        ToolKind::Local => WireTool::Local {},
-        ToolKind::Http => WireTool::Http {},
-        ToolKind::Python => WireTool::Python {},
-        ToolKind::Mcp { server } => WireTool::Mcp { server: server.clone() },
-    };
+    let tool = WireTool::of(&request.kind);
     AskTool { name: request.name.clone(), tool, arguments: request.arguments.clone() }
+}
+
+impl WireTool {
+    /// On the wire.
+    pub fn of(kind: &ToolKind) -> Self {
+        match kind {
+            ToolKind::Local => Self::Local {},
+            ToolKind::Http => Self::Http {},
+            ToolKind::Python => Self::Python {},
+            ToolKind::Mcp { server } => Self::Mcp { server: server.clone() },
+        }
+    }
 }
 
 fn command(request: &CommandRequest) -> AskCommand {

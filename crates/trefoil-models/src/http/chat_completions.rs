@@ -18,6 +18,7 @@ pub(super) fn body(request: &ModelRequest, quirks: &ChatQuirks, openai: bool) ->
                 Role::System => "system",
                 Role::User => "user",
                 Role::Assistant => "assistant",
+                Role::Tool => "tool",
             };
             json!({"role": role, "content": &*m.content.to_text()})
         })

@@ -27,7 +27,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<Json, ModelError> {
         .filter_map(|m| {
             let role = match m.role {
                 Role::System => return None,
-                Role::User => "user",
+                Role::User | Role::Tool => "user",
                 Role::Assistant => "assistant",
             };
             Some(json!({"role": role, "content": &*m.content.to_text()}))

@@ -212,6 +212,6 @@ impl Partial {
 
     fn with(self, usage: Usage) -> ModelAnswer {
         let PartialAnswer { text, model, finish, id, .. } = self.answer;
-        ModelAnswer { text, usage, model, finish, request_id: self.request_id.or(id) }
+        ModelAnswer { text, calls: Vec::new(), usage, model, finish, request_id: self.request_id.or(id) }
     }
 }

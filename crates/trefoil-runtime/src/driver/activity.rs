@@ -18,7 +18,9 @@ use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Prepared;
-use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, Usage};
+use trefoil_machine::request::{
+    Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest, Usage,
+};
 
 /// What activities work with.
 pub struct World {
@@ -124,6 +126,7 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => tool(&at, request).await.into(),
+        Request::Describe(wanted) => describe(&at, wanted).await.into(),
         Request::Command(request) => command(&at, request).await.into(),
         Request::Human(request) => match human(&at, request).await {
             Some(answer) => answer.into(),
@@ -190,6 +193,19 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
     }
     let request = ToolRequest { arguments: at.fill(&request.arguments)?, ..request.clone() };
     tools.call(at.site(), &request).await.map_err(|e| tool_error(&request.name, e))
+}
+
+/// What tools say about themselves, in the order of what is asked for.
+async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunError> {
+    let mut all = Vec::with_capacity(wanted.len());
+    for request in wanted {
+        let ToolsRequest { kind, names } = request;
+        let listed = at.world.ports.tools.list(at.site(), kind).await;
+        let mut tools = listed.map_err(|e| tool_error(request.place(), e))?;
+        tools.retain(|tool| names.as_ref().is_none_or(|names| names.contains(&tool.name)));
+        all.push(tools.iter().map(ToolSpec::value).collect());
+    }
+    Ok(Value::List(all.into()))
 }
 
 fn tool_error(name: &str, error: ToolError) -> RunError {

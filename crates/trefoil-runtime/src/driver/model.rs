@@ -9,8 +9,8 @@ use super::activity::{At, Came};
 use crate::ports::{ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
-use trefoil_machine::guard;
 use trefoil_machine::request::{Finish, Message, ModelRequest};
+use trefoil_machine::{guard, said};
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -54,7 +54,8 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     }
     match guard::output(&request.guards, answer.text.clone(), &at.world.prepared.schemas) {
         Ok(passed) => {
-            let (told, result) = (told(&answer), Ok(Value::from(passed.text)));
+            let told = told(&answer);
+            let result = Ok(said::value(passed.text, answer.calls));
             Came { result, usage: Some(answer.usage), warnings: passed.flags, told, partial: None }
         }
         Err(error) => broken(at, request, error, Some(answer)),
@@ -80,7 +81,7 @@ fn told(answer: &ModelAnswer) -> Told {
 fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
     let who = &request.speaker;
     Some(match finish {
-        Finish::Stop => return None,
+        Finish::Stop | Finish::Tools => return None,
         Finish::Length => {
             let limit = match request.parameters.max_tokens {
                 Some(limit) => format!("its limit of {limit} tokens"),

@@ -65,7 +65,9 @@ pub fn may_repeat(world: &World, request: &Request) -> bool {
     match request {
         Request::Tool(request) => world.ports.tools.is_idempotent(request),
         Request::Command(_) => false,
-        Request::Model(_) | Request::Human(_) | Request::Timer { .. } | Request::Decide(_) => true,
+        Request::Model(_) | Request::Describe(_) | Request::Human(_) | Request::Timer { .. } | Request::Decide(_) => {
+            true
+        }
     }
 }
 

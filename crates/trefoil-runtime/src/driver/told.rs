@@ -58,6 +58,10 @@ impl World {
                 let detail = [("name", Value::Str(name.clone())), ("arguments", self.shown(arguments))];
                 EventKind::EffectStarted { effect: "tool", detail: detail.into_iter().collect() }
             }
+            Request::Describe(wanted) => {
+                let detail = wanted.iter().map(|tools| Value::from(tools.place())).collect();
+                EventKind::EffectStarted { effect: "describe", detail }
+            }
             Request::Command(CommandRequest { script, arguments, .. }) => {
                 let arguments: Value = arguments.iter().map(|a| self.shown(a)).collect();
                 let detail = [("script", Value::Str(script.clone())), ("arguments", arguments)];
@@ -153,7 +157,7 @@ impl World {
         let known = &request.parameters;
         let number = |n: Option<f64>| n.map(Value::from);
         let whole = |n: Option<u64>| n.map(Value::from);
-        let all: [(&str, Option<Value>); 11] = [
+        let all: [(&str, Option<Value>); 12] = [
             ("temperature", number(known.temperature)),
             ("top_p", number(known.top_p)),
             ("top_k", whole(known.top_k.map(u64::from))),
@@ -164,6 +168,10 @@ impl World {
             ("stop", (!known.stop.is_empty()).then(|| known.stop.iter().map(|s| Value::Str(s.clone())).collect())),
             ("timeout_ms", whole(known.timeout_ms)),
             ("provider_options", known.provider_options.as_ref().map(|options| self.shown(options))),
+            (
+                "tools",
+                (!request.tools.is_empty()).then(|| request.tools.iter().map(|t| Value::Str(t.name.clone())).collect()),
+            ),
             ("schema", request.schema.as_ref().map(|(name, _)| Value::Str(name.clone()))),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

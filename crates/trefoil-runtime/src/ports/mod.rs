@@ -16,7 +16,9 @@ use trefoil_ir::{StepId, ToolKind};
 use trefoil_machine::event::Event;
 use trefoil_machine::journal::Entry;
 use trefoil_machine::key::Key;
-use trefoil_machine::request::{CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, Usage};
+use trefoil_machine::request::{
+    CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, ToolUse, Usage,
+};
 
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
@@ -100,6 +102,8 @@ impl Meter {
 pub struct ModelAnswer {
     /// The text.
     pub text: String,
+    /// The tools that it wants called, in its order; what comes of them goes into the next call.
+    pub calls: Vec<ToolUse>,
     /// Tokens.
     pub usage: Usage,
     /// The model's own name for itself, when it says so.
@@ -114,7 +118,7 @@ pub struct ModelAnswer {
 impl ModelAnswer {
     /// A whole answer of a model that says nothing about itself.
     pub fn new(text: impl Into<String>, usage: Usage) -> Self {
-        Self { text: text.into(), usage, model: None, finish: None, request_id: None }
+        Self { text: text.into(), calls: Vec::new(), usage, model: None, finish: None, request_id: None }
     }
 }
 

@@ -30,7 +30,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let constant = |text: &str| turn.core.traces.then(|| provenance::constant(text));
     let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
     let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
-        messages.push(Message { role, content, parts: parts.unwrap_or_default() });
+        messages.push(Message { parts: parts.unwrap_or_default(), ..Message::new(role, content) });
     };
     if let Some(system) = system {
         say(Role::System, system, of_system);
@@ -62,6 +62,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         guards: call.guards.clone(),
         stream: call.stream && !call.guards.iter().any(guard::conceals),
         provisional: call.guards.iter().any(guard::holds_back),
+        tools: Vec::new(),
     };
     // What is weighed as the request's own must not be held by anybody else.
     drop(before);
