@@ -9,7 +9,10 @@ use trefoil_ir::{
     AnswerFormat, Guard, ModelParameters, OnTimeout, PiiAction, PiiEntity, Program, Schema, SchemaId, ToolKind,
 };
 use trefoil_machine::ContentKey;
-use trefoil_machine::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest};
+use trefoil_machine::request::{
+    CommandRequest, Effects, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, ToolSpec, ToolUse,
+    ToolsRequest,
+};
 use trefoil_machine::wire::{VERSION, WireError, WireRequest};
 use trefoil_template::{
     Comparison, ConditionGrammar, Expression, Function, Hole, HoleKind, Masked, Piece, Policy, Question, Value,
@@ -77,7 +80,7 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
     for request in same {
         assert_eq!(key(request), key(plain()));
     }
-    let said = |text: &str| vec![Message { role: Role::User, content: text.into(), parts: Vec::new() }];
+    let said = |text: &str| vec![Message::new(Role::User, text.into())];
     let others = [
         ModelRequest { provider: None, ..plain() },
         ModelRequest { model: "other".into(), ..plain() },
@@ -85,6 +88,7 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
         ModelRequest { messages: Vec::new(), ..plain() },
         ModelRequest { format: AnswerFormat::JsonOrText, ..plain() },
         ModelRequest { guards: vec![Guard::Injection], ..plain() },
+        ModelRequest { tools: vec![tool()], ..plain() },
         ModelRequest { schema: Some(("s".into(), Value::Bool(true))), ..plain() },
         ModelRequest { parameters: ModelParameters { top_k: Some(1), ..plain().parameters }, ..plain() },
     ];
@@ -92,7 +96,7 @@ fn what_decides_the_answer_decides_the_key_and_nothing_else_does() {
     keys.push(key(plain()));
     keys.sort();
     keys.dedup();
-    assert_eq!(keys.len(), 9);
+    assert_eq!(keys.len(), 10);
 }
 
 #[test]
@@ -131,20 +135,30 @@ fn model() -> ModelRequest {
         speaker: "writer".into(),
         provider: Some("openai".into()),
         model: "gpt-5.4".into(),
-        messages: vec![Message { role: Role::User, content: "Write.".into(), parts: Vec::new() }],
+        messages: vec![Message::new(Role::User, "Write.".into())],
         parameters: ModelParameters::default(),
         format: AnswerFormat::Text,
         schema: None,
         guards: Vec::new(),
         stream: false,
         provisional: false,
+        tools: Vec::new(),
+    }
+}
+
+fn tool() -> ToolSpec {
+    ToolSpec {
+        name: "search".into(),
+        description: "Looks things up.".into(),
+        parameters: program().schemas[0].json.clone(),
+        effects: Effects::ReadOnly,
     }
 }
 
 /// One of every sort, bare and with everything it can have.
 fn requests() -> Vec<(&'static str, Request)> {
     let json = program().schemas[0].json.clone();
-    let say = |role, content: Value| Message { role, content, parts: Vec::new() };
+    let say = |role, content: Value| Message::new(role, content);
     let full = ModelRequest {
         messages: vec![
             say(Role::System, "Be brief; \u{20ac} \"quoted\"\n".into()),
@@ -184,7 +198,23 @@ fn requests() -> Vec<(&'static str, Request)> {
     };
     let alias = ModelRequest { provider: None, model: "smart".into(), format: AnswerFormat::JsonOrText, ..model() };
     let capped = ModelRequest { guards: vec![Guard::CostCap { max_micro: 500_000, warn: true }], ..model() };
-    let tool = |kind| {
+    let calls = vec![
+        ToolUse { id: "call_1".into(), name: "search".into(), arguments: [("q", Value::from("x"))].into_iter().collect() },
+        ToolUse { id: "call_2".into(), name: "search".into(), arguments: "{not json".into() },
+    ];
+    let answer = |id: &str, text: &str| Message { answers: Some(id.into()), ..say(Role::Tool, text.into()) };
+    let turns = vec![
+        say(Role::User, "Find it.".into()),
+        Message { calls, ..say(Role::Assistant, "Let me look.".into()) },
+        answer("call_1", "found"),
+        answer("call_2", "{\"error\": \"no\"}"),
+    ];
+    let talk = ModelRequest { messages: turns, tools: vec![tool()], ..model() };
+    let described = vec![
+        ToolsRequest { kind: ToolKind::Local, names: Some(vec!["search".into()]) },
+        ToolsRequest { kind: ToolKind::Mcp { server: "files".into() }, names: None },
+    ];
+    let call = |kind| {
         let arguments = [("q", masked()), ("n", 3.into())].into_iter().collect();
         Request::Tool(ToolRequest { name: "search".into(), kind, arguments })
     };
@@ -210,10 +240,12 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("model, with everything", Request::Model(Box::new(full))),
         ("model, an alias", Request::Model(Box::new(alias))),
         ("model, a cap on money", Request::Model(Box::new(capped))),
-        ("tool, local", tool(ToolKind::Local)),
-        ("tool, http", tool(ToolKind::Http)),
-        ("tool, mcp", tool(ToolKind::Mcp { server: "https://mcp.example/".into() })),
-        ("tool, python", tool(ToolKind::Python)),
+        ("model, with tools", Request::Model(Box::new(talk))),
+        ("tools, described", Request::Describe(described)),
+        ("tool, local", call(ToolKind::Local)),
+        ("tool, http", call(ToolKind::Http)),
+        ("tool, mcp", call(ToolKind::Mcp { server: "https://mcp.example/".into() })),
+        ("tool, python", call(ToolKind::Python)),
         ("command", Request::Command(command)),
         ("command, bare", Request::Command(bare)),
         ("person", Request::Human(person)),
