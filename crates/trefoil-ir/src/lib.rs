@@ -12,8 +12,9 @@
 //! A step that fails is retried by its policy; if it still fails, `on_failure` decides; failure otherwise goes up, and
 //! every structure cancels what else it has running before it fails itself.
 
+pub mod conversation;
 pub mod credential;
-pub mod effect;
+mod effect;
 pub mod expr;
 pub mod facts;
 pub mod fingerprint;
@@ -29,6 +30,7 @@ pub mod types;
 pub mod validate;
 pub mod walk;
 
+pub use conversation::{Conversation, Offer};
 pub use effect::{
     AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelCall, ModelChoice, ModelParameters, OnTimeout,
     PiiAction, PiiEntity, ToolCall, ToolKind,

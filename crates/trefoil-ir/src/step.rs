@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
+use crate::conversation::Conversation;
 use crate::effect::{AnswerFormat, CommandCall, HumanCall, ModelCall, ToolCall};
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::ids::{FlowId, NodeId, SlotId, StateId, StepId};
@@ -83,6 +84,8 @@ pub enum StepKind {
     StateMachine(StateMachine),
     /// A body, validated, repeated with feedback.
     Attempts(Attempts),
+    /// A model and the tools that it may call.
+    Conversation(Box<Conversation>),
     /// Another flow.
     Call(Box<Call>),
     /// Recognised, and not run by this version: a run that can reach it does not start.

@@ -5,6 +5,7 @@
 
 use trefoil_template::Reference;
 
+use crate::conversation::Conversation;
 use crate::effect::{AnswerFormat, Guard, ModelCall};
 use crate::expr::{Expr, Source};
 use crate::flow::{Flow, Program};
@@ -106,6 +107,7 @@ impl<'p> Check<'p> {
                 attempts.validators.iter().for_each(|v| self.validator(v));
             }
             StepKind::Loop(repeat) => self.at_least_one("passes", repeat.max),
+            StepKind::Conversation(it) => self.conversation(it),
             StepKind::Call(call) => call.exports.into_iter().for_each(|slot| self.slot(slots, slot)),
             StepKind::Tool(_)
             | StepKind::Command(_)
@@ -135,6 +137,23 @@ impl<'p> Check<'p> {
         for guard in &call.guards {
             if let Guard::Schema(schema) = guard {
                 self.schema(Some(*schema));
+            }
+        }
+    }
+
+    fn conversation(&mut self, conversation: &Conversation) {
+        self.at_least_one("turns", conversation.max_turns);
+        if !matches!(self.program.step(conversation.turn).map(|s| &s.kind), Some(StepKind::Model(_))) {
+            self.fault("the turns of a conversation are no model calls".to_owned());
+        }
+        for offer in &conversation.offers {
+            self.schema(offer.parameters);
+            match self.program.step(offer.step).map(|s| &s.kind) {
+                Some(StepKind::Tool(_)) => {}
+                Some(StepKind::Call(_)) if !offer.all && offer.parameters.is_some() => {}
+                // Nothing is started that has one.
+                Some(StepKind::Refused(_)) => {}
+                _ => self.fault(format!("the tool `{}` is neither a tool nor a call that is described", offer.name)),
             }
         }
     }

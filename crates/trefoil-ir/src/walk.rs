@@ -25,6 +25,7 @@ pub fn children(step: &Step) -> Vec<StepId> {
         StepKind::Graph(graph) => graph.nodes.iter().map(|n| n.step).collect(),
         StepKind::StateMachine(machine) => machine.states.iter().map(|s| s.step).collect(),
         StepKind::Attempts(attempts) => vec![attempts.body],
+        StepKind::Conversation(it) => [it.turn].into_iter().chain(it.offers.iter().map(|o| o.step)).collect(),
         StepKind::Model(_)
         | StepKind::Tool(_)
         | StepKind::Command(_)
@@ -187,7 +188,11 @@ pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
             }
             all.extend(call.input.as_ref().map(Evaluated::Expr));
         }
-        StepKind::Wait { .. } | StepKind::Sequence(_) | StepKind::Parallel(_) | StepKind::Refused(_) => {}
+        StepKind::Wait { .. }
+        | StepKind::Sequence(_)
+        | StepKind::Parallel(_)
+        | StepKind::Conversation(_)
+        | StepKind::Refused(_) => {}
     }
     all.extend(step.shape.as_ref().map(Evaluated::Expr));
     if let OnFailure::Use(value) = &step.policy.on_failure {

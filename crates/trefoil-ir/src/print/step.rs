@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::expr::{consensus_text, json};
 use super::{Printer, ticked, word};
+use crate::conversation::{Conversation, Offer};
 use crate::effect::{ModelChoice, ToolCall, ToolKind};
 use crate::ids::{NodeId, SlotId, StepId};
 use crate::judge::{Judge, Validator, ValidatorKind};
@@ -87,6 +88,7 @@ impl Printer<'_> {
                 )
             }
             StepKind::Attempts(attempts) => format!("attempts max {}", attempts.max),
+            StepKind::Conversation(it) => format!("conversation max {} turns", it.max_turns),
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(flow) => format!("call {}", self.flow_name(flow.0)),
                 Callee::Named { name, flows } => {
@@ -130,6 +132,7 @@ impl Printer<'_> {
             StepKind::Graph(graph) => self.graph(graph),
             StepKind::StateMachine(machine) => self.machine(machine),
             StepKind::Attempts(attempts) => self.attempts(attempts),
+            StepKind::Conversation(it) => self.conversation(it),
             StepKind::Call(call) => {
                 let Call { callee: _, input, exports } = &**call;
                 if let Some(input) = input {
@@ -235,6 +238,24 @@ impl Printer<'_> {
             let _ = write!(line, " feedback {}", self.text(feedback));
         }
         self.line(line);
+    }
+    fn conversation(&mut self, conversation: &Conversation) {
+        let Conversation { turn, offers, max_turns: _, max_turns_at: _ } = conversation;
+        self.step(*turn);
+        for Offer { name, description, parameters, pinned, all, step, origin: _ } in offers {
+            let what = if *all { "tools" } else { "tool" };
+            let description = description.as_ref().map(|text| format!(" {}", json(&text.as_ref().into())));
+            self.line(format!("offers {what} {}{}", ticked(name), description.unwrap_or_default()));
+            self.nested(|p| {
+                if let Some(schema) = parameters {
+                    p.line(format!("parameters schema {}", schema.0));
+                }
+                if !pinned.is_empty() {
+                    p.line(format!("pinned {}", pinned.join(", ")));
+                }
+                p.step(*step);
+            });
+        }
     }
     fn attempts(&mut self, attempts: &Attempts) {
         let Attempts { body, max: _, validators, iteration, previous_error, retry_failures } = attempts;

@@ -6,7 +6,7 @@ use trefoil_template::Value;
 
 use super::activation::ActivationId;
 use super::arena::Id;
-use super::steps::{attempts, for_each, graph, parallel, state_machine};
+use super::steps::{attempts, conversation, for_each, graph, parallel, state_machine};
 use crate::error::RunError;
 use crate::event::Tally;
 use crate::key::Key;
@@ -103,6 +103,8 @@ pub struct Aside {
     pub same_call: bool,
     /// How the items of the fan-outs of this step ended.
     pub items: Option<Tally>,
+    /// What a model gives the tool that it called.
+    pub given: Option<conversation::Given>,
     /// A person's last answer that no transition takes.
     pub refused: Option<Value>,
     /// A model's answer that did not fit its schema: the calls after it show it, and ask for a better one.
@@ -155,6 +157,8 @@ pub enum Doing {
     StateMachine(Box<state_machine::RunningStates>),
     /// The iteration.
     Attempts(Box<attempts::RunningAttempt>),
+    /// The turns so far.
+    Conversation(Box<conversation::Talk>),
 }
 
 /// How a step or flow ended.

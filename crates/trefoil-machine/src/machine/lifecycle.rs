@@ -9,7 +9,7 @@ use trefoil_template::Value;
 use super::eval::EvalStop;
 use super::frame::{FrameId, Outcome, Task, What};
 use super::jitter;
-use super::steps;
+use super::steps::{self, conversation};
 use super::trail;
 use super::turn::{Purpose, Turn};
 use crate::error::{Cause, RunError};
@@ -142,6 +142,9 @@ impl Turn<'_> {
             (StepKind::Model(call), Outcome::Done(answer)) => {
                 Outcome::Done(steps::model::read(self, f, step, call, answer)?)
             }
+            (StepKind::Conversation(it), Outcome::Done(listed)) => {
+                return conversation::described(self, f, it, listed);
+            }
             (StepKind::Human(call), outcome) => match steps::person::answered(self, f, step, call, outcome)? {
                 Some(outcome) => outcome,
                 None => return Ok(()),
@@ -227,7 +230,7 @@ impl Turn<'_> {
                 self.end(f, Outcome::Failed(error));
             }
             OnFailure::Fail => {
-                let handled_as = self.handled_as(f);
+                let handled_as = self.handled_as(f, &error);
                 self.note_failed(f, step, &error, handled_as);
                 self.end(f, Outcome::Failed(error));
             }
@@ -367,7 +370,7 @@ impl Turn<'_> {
     }
 
     /// What a step's structure makes of its failure.
-    fn handled_as(&self, f: FrameId) -> &'static str {
+    fn handled_as(&self, f: FrameId, error: &RunError) -> &'static str {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
         let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
         let place = frame.place as usize;
@@ -375,6 +378,7 @@ impl Turn<'_> {
             StepKind::Graph(graph) if graph.nodes.get(place).is_some_and(|n| n.fallback.is_some()) => "fallback",
             StepKind::Parallel(p) if p.on_failure == OnItemFailure::Continue => "skip",
             StepKind::Attempts(attempts) if attempts.retry_failures => "retry",
+            StepKind::Conversation(_) if place > 0 && !conversation::ends_all(error) => "told",
             StepKind::StateMachine(machine)
                 if machine
                     .states
@@ -466,6 +470,7 @@ impl Turn<'_> {
             Some(StepKind::Graph(_)) => "graph",
             Some(StepKind::StateMachine(_)) => "states",
             Some(StepKind::Attempts(_)) => "attempts",
+            Some(StepKind::Conversation(_)) => "agent",
             Some(StepKind::Call(call)) => match &call.callee {
                 Callee::Flow(flow) => self.program.flow(*flow).map_or("flow", |f| f.sort),
                 Callee::Named { .. } => "agent",

@@ -151,7 +151,9 @@ impl Segments {
                     .iter()
                     .map(|s| (s.step, format!("{}@", join(&path, &key::segment(&s.name))), true))
                     .collect(),
-                StepKind::Loop(_) => walk::children(step).into_iter().map(|c| (c, format!("{path}@"), false)).collect(),
+                StepKind::Loop(_) | StepKind::Conversation(_) => {
+                    walk::children(step).into_iter().map(|c| (c, format!("{path}@"), false)).collect()
+                }
                 StepKind::Attempts(_) => {
                     walk::children(step).into_iter().map(|c| (c, format!("{path}#"), false)).collect()
                 }
@@ -189,6 +191,7 @@ fn is_effect(kind: &StepKind) -> bool {
         | StepKind::Human(_)
         | StepKind::Wait { .. }
         | StepKind::ForEach(_)
+        | StepKind::Conversation(_)
         | StepKind::Call(_)
         | StepKind::Refused(_) => true,
         StepKind::Compute(_)

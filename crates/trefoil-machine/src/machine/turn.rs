@@ -223,6 +223,7 @@ impl<'p> Turn<'p> {
             Some(StepKind::Graph(graph)) => steps::graph::ended(self, f, graph, place, outcome),
             Some(StepKind::StateMachine(states)) => steps::state_machine::ended(self, f, states, place, outcome),
             Some(StepKind::Attempts(attempts)) => steps::attempts::ended(self, f, attempts, place, outcome),
+            Some(StepKind::Conversation(it)) => steps::conversation::ended(self, f, it, place, outcome),
             // A branch's arm, a called flow: its end is the step's.
             _ => {
                 self.push(Task::Settle(f, outcome.clone()));

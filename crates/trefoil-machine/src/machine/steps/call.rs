@@ -3,6 +3,7 @@
 use trefoil_ir::{Call, Callee};
 use trefoil_syntax::suggest;
 
+use super::conversation;
 use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::machine::eval::EvalStop;
@@ -12,7 +13,8 @@ use crate::machine::turn::Turn;
 
 /// Makes the call. Its end is the step's.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, EvalStop> {
-    let context = turn.context(f, None, None);
+    let given = conversation::given(turn, f).map(|given| given.arguments);
+    let context = turn.context(f, given.as_ref(), None);
     let flow = match &call.callee {
         Callee::Flow(flow) => *flow,
         Callee::Named { name: text, flows } => {

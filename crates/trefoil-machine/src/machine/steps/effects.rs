@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{CommandCall, Expr, ToolCall, ToolKind};
 use trefoil_template::{Object, Value};
 
+use super::conversation;
 use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
@@ -16,7 +17,8 @@ const URL: &str = "url";
 
 /// Asks for a tool call.
 pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, EvalStop> {
-    let context = turn.context(f, None, None);
+    let (tool, given) = conversation::given(turn, f).map(|given| (given.tool, given.arguments)).unzip();
+    let context = turn.context(f, given.as_ref(), None);
     let arguments = match (&call.kind, &call.arguments) {
         (ToolKind::Http, Expr::Object(members)) => {
             let value = |(name, e): &(Arc<str>, Expr)| match e {
@@ -29,7 +31,8 @@ pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started,
         }
         (_, arguments) => context.passing(arguments)?,
     };
-    let request = ToolRequest { name: call.name.clone(), kind: call.kind.clone(), arguments };
+    let name = tool.flatten().unwrap_or_else(|| call.name.clone());
+    let request = ToolRequest { name, kind: call.kind.clone(), arguments };
     turn.effect(f, Request::Tool(request));
     Ok(Started::Running)
 }

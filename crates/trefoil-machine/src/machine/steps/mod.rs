@@ -3,11 +3,13 @@
 pub mod attempts;
 pub mod branch;
 pub mod call;
+pub mod conversation;
 pub mod effects;
 pub mod flow;
 pub mod for_each;
 pub mod graph;
 pub mod model;
+pub mod offers;
 pub mod parallel;
 pub mod person;
 pub mod repeat;
@@ -39,6 +41,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result
         StepKind::Graph(_) => graph::start(turn, f, id),
         StepKind::StateMachine(machine) => state_machine::start(turn, f, machine),
         StepKind::Attempts(attempts) => attempts::start(turn, f, attempts),
+        StepKind::Conversation(it) => conversation::start(turn, f, it),
         StepKind::Call(call) => call::start(turn, f, call),
         StepKind::Refused(refused) => {
             let error = RunError::new("REFUSED", format!("{} is not supported yet", refused.feature));

@@ -3,6 +3,7 @@
 use trefoil_ir::{AnswerFormat, Guard, ModelCall, Step};
 use trefoil_template::Value;
 
+use super::conversation;
 use crate::answer;
 use crate::event::EventKind;
 use crate::guard::{self, cost_cap, token_cap};
@@ -40,6 +41,10 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         say(Role::Assistant, Value::Str(example.output.clone()), constant(&example.output));
     }
     say(Role::User, checked.text, of_user);
+    conversation::say(turn, f, &mut messages);
+    let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
+        messages.push(Message { parts: parts.unwrap_or_default(), ..Message::new(role, content) });
+    };
     if let Some(misfit) = turn.core.frames.get(f).and_then(|f| f.aside.as_deref()).and_then(|a| a.misfit.as_ref()) {
         let key = turn.core.frames.get(f).map(|f| f.base.clone());
         let origin = Origin::of(key.map_or(From::Other, From::Step));
@@ -62,7 +67,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         guards: call.guards.clone(),
         stream: call.stream && !call.guards.iter().any(guard::conceals),
         provisional: call.guards.iter().any(guard::holds_back),
-        tools: Vec::new(),
+        tools: conversation::tools(turn, f),
     };
     // What is weighed as the request's own must not be held by anybody else.
     drop(before);
@@ -84,6 +89,9 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
             Guard::CostCap { max_micro, warn: false } => cost_cap::check(turn.core.usage.cost_micro, *max_micro)?,
             _ => {}
         }
+    }
+    if conversation::calls(turn, f, text) {
+        return Ok(Value::Null);
     }
     let mut error = match answer::read(&call.format, text, &turn.prepared.schemas) {
         Ok(value) => return Ok(value),

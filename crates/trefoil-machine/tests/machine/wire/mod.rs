@@ -199,7 +199,11 @@ fn requests() -> Vec<(&'static str, Request)> {
     let alias = ModelRequest { provider: None, model: "smart".into(), format: AnswerFormat::JsonOrText, ..model() };
     let capped = ModelRequest { guards: vec![Guard::CostCap { max_micro: 500_000, warn: true }], ..model() };
     let calls = vec![
-        ToolUse { id: "call_1".into(), name: "search".into(), arguments: [("q", Value::from("x"))].into_iter().collect() },
+        ToolUse {
+            id: "call_1".into(),
+            name: "search".into(),
+            arguments: [("q", Value::from("x"))].into_iter().collect(),
+        },
         ToolUse { id: "call_2".into(), name: "search".into(), arguments: "{not json".into() },
     ];
     let answer = |id: &str, text: &str| Message { answers: Some(id.into()), ..say(Role::Tool, text.into()) };

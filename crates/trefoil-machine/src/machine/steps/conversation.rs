@@ -1,0 +1,263 @@
+//! Conversations: a model's turns, with what came of the calls that it made in each, until it calls nothing.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Conversation, ToolKind};
+use trefoil_template::Value;
+
+use super::super::eval::EvalStop;
+use super::super::frame::{Doing, FrameId, Outcome, Task};
+use super::super::lifecycle::Started;
+use super::super::turn::Turn;
+use super::offers::{self, Offered};
+use crate::error::RunError;
+use crate::event::EventKind;
+use crate::key::Key;
+use crate::provenance::{From, Origin, TextPart};
+use crate::request::{Message, Request, Role, ToolSpec, ToolUse};
+use crate::said;
+
+/// The turn's place among the children; the calls of a turn come after it.
+const TURN: u32 = 0;
+/// Failures that end the conversation: what they say is for whoever runs it, not for the model.
+const END_ALL: &[&str] = &[
+    "BUDGET_EXCEEDED",
+    "CANCELLED",
+    "GUARDRAIL_VIOLATION",
+    "LIMIT_EXCEEDED",
+    "REFUSED",
+    "SECRET_IN_PROMPT",
+    "UNKNOWN_OUTCOME",
+];
+
+/// A conversation under way.
+#[derive(Debug, Default)]
+pub struct Talk {
+    /// The turn under way, from 1.
+    turn: u32,
+    /// What the model may call.
+    offered: Vec<Offered>,
+    /// The turns that called tools.
+    said: Vec<Said>,
+    /// What the turn that has just ended wants.
+    wants: Option<(Value, Vec<ToolUse>)>,
+    /// Calls under way.
+    left: usize,
+}
+
+/// A turn that called tools.
+#[derive(Debug)]
+struct Said {
+    text: Value,
+    calls: Vec<Called>,
+    /// Whose it is: for provenance.
+    by: Key,
+}
+
+/// A call, and what the model is told came of it.
+#[derive(Debug)]
+struct Called {
+    what: ToolUse,
+    told: Value,
+    by: Key,
+}
+
+/// What a model gives a tool that it calls.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The tool's own name, where its step serves several.
+    pub tool: Option<Arc<str>>,
+    /// An object.
+    pub arguments: Value,
+}
+
+/// What was given to the step of a frame, if a model called it.
+pub fn given(turn: &Turn<'_>, f: FrameId) -> Option<Given> {
+    turn.core.frames.get(f)?.aside.as_deref()?.given.clone()
+}
+
+/// Whether a failure of a call ends the conversation instead of being told to the model.
+pub fn ends_all(error: &RunError) -> bool {
+    END_ALL.contains(&&*error.code)
+}
+
+/// Asks what the tools say about themselves, where the manifest does not, and begins.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<Started, EvalStop> {
+    let wanted = offers::wanted(turn.program, it);
+    if wanted.is_empty() {
+        return begin(turn, f, it, &[]).map(|()| Started::Running);
+    }
+    turn.effect(f, Request::Describe(wanted));
+    Ok(Started::Running)
+}
+
+/// The tools said what they are.
+pub fn described(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, listed: &Value) -> Result<(), EvalStop> {
+    let listed = offers::listed(turn.program, it, listed);
+    begin(turn, f, it, &listed)
+}
+
+fn begin(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    it: &Conversation,
+    listed: &[(ToolKind, Vec<ToolSpec>)],
+) -> Result<(), EvalStop> {
+    let offered = offers::of(turn.program, it, listed)?;
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        frame.doing = Doing::Conversation(Box::new(Talk { offered, ..Talk::default() }));
+    }
+    ask(turn, f, it)
+}
+
+/// The next turn.
+fn ask(turn: &mut Turn<'_>, f: FrameId, it: &Conversation) -> Result<(), EvalStop> {
+    let Some(talk) = talk(turn, f) else { return Ok(()) };
+    talk.turn += 1;
+    let number = talk.turn;
+    turn.spawn_step(f, TURN, it.turn, None, |path| {
+        path.pass(number);
+    })
+}
+
+/// What the model of a turn may call.
+pub fn tools(turn: &Turn<'_>, f: FrameId) -> Vec<ToolSpec> {
+    around(turn, f).map(|talk| talk.offered.iter().map(|tool| tool.spec.clone()).collect()).unwrap_or_default()
+}
+
+/// Adds the turns so far to the messages of the next.
+pub fn say(turn: &Turn<'_>, f: FrameId, messages: &mut Vec<Message>) {
+    let Some(talk) = around(turn, f) else { return };
+    let whole = |content: &Value, by: &Key| {
+        let part = || TextPart { len: content.to_text().len() as u32, origin: Origin::of(From::Step(by.clone())) };
+        if turn.core.traces { vec![part()] } else { Vec::new() }
+    };
+    for Said { text, calls, by } in &talk.said {
+        let called = calls.iter().map(|call| call.what.clone()).collect();
+        let parts = whole(text, by);
+        messages.push(Message { parts, calls: called, ..Message::new(Role::Assistant, text.clone()) });
+        for Called { what, told, by } in calls {
+            let answers = Some(what.id.clone());
+            messages.push(Message { parts: whole(told, by), answers, ..Message::new(Role::Tool, told.clone()) });
+        }
+    }
+}
+
+/// Takes note of the calls that a turn wants; whether it wants any.
+pub fn calls(turn: &mut Turn<'_>, f: FrameId, answer: &Value) -> bool {
+    let Some(wants) = said::calls(answer) else { return false };
+    let Some(parent) = turn.core.frames.get(f).and_then(|frame| frame.parent) else { return false };
+    talk(turn, parent).is_some_and(|talk| talk.wants.replace(wants).is_none())
+}
+
+/// A turn or a call ended.
+pub fn ended(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    it: &Conversation,
+    place: u32,
+    outcome: &Outcome,
+) -> Result<(), EvalStop> {
+    let by = turn.ended_child(f, place).cloned();
+    let Some(talk) = talk(turn, f) else { return Ok(()) };
+    match (place, outcome) {
+        (TURN, Outcome::Done(_)) => match talk.wants.take() {
+            Some((text, calls)) => return call(turn, f, it, text, calls),
+            None => turn.push(Task::Settle(f, outcome.clone())),
+        },
+        (TURN, Outcome::Failed(_)) => turn.push(Task::Settle(f, outcome.clone())),
+        (_, Outcome::Failed(error)) if ends_all(error) => turn.push(Task::Settle(f, outcome.clone())),
+        (call, outcome) => {
+            let told = match outcome {
+                Outcome::Done(value) => value.text(),
+                Outcome::Failed(error) => failure(&error.message),
+            };
+            talk.left = talk.left.saturating_sub(1);
+            let at = (call - TURN - 1) as usize;
+            if let Some(called) = talk.said.last_mut().and_then(|said| said.calls.get_mut(at)) {
+                called.told = told;
+                called.by = by.unwrap_or_else(|| called.by.clone());
+            }
+            if talk.left == 0 {
+                return ask(turn, f, it);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the calls of a turn, all at once.
+fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted: Vec<ToolUse>) -> Result<(), EvalStop> {
+    let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
+    let Some(key) = turn.core.frames.get(f).map(|frame| frame.key.clone()) else { return Ok(()) };
+    let Some(talk) = talk(turn, f) else { return Ok(()) };
+    let number = talk.turn;
+    if number >= it.max_turns {
+        let message = format!("after {number} turns, the model still calls tools");
+        let mut error = RunError::new("MAX_STEPS_EXCEEDED", message);
+        error.location = it.max_turns_at;
+        return Err(error.into());
+    }
+    let by = turn.core.keys.make(&key, |path| {
+        path.pass(number);
+    });
+    let Some(talk) = self::talk(turn, f) else { return Ok(()) };
+    let mut begun = Vec::new();
+    let mut notes = Vec::new();
+    let mut calls = Vec::with_capacity(wanted.len());
+    for (at, what) in wanted.into_iter().enumerate() {
+        let told = match offers::given(&talk.offered, &what) {
+            Ok((offer, given)) => {
+                begun.push((at as u32, offer, given));
+                Value::Null
+            }
+            Err(why) => {
+                notes.push(format!("the model called `{}`: {why}; it is told so", what.name));
+                failure(&why)
+            }
+        };
+        calls.push(Called { what, told, by: by.clone() });
+    }
+    talk.left = begun.len();
+    talk.said.push(Said { text, calls, by: by.clone() });
+    for message in notes {
+        turn.note(&by, step.origin, EventKind::Warning { message });
+    }
+    if begun.is_empty() {
+        return ask(turn, f, it);
+    }
+    // Reversed: the stack's top is the first.
+    for (at, offer, given) in begun.into_iter().rev() {
+        let Some(offer) = it.offers.get(offer) else { continue };
+        turn.spawn_step(f, TURN + 1 + at, offer.step, None, |path| {
+            path.pass(number).item(at);
+        })?;
+        let spawned = turn.core.frames.get(f).and_then(|frame| frame.first_child);
+        if let Some(frame) = spawned.and_then(|child| turn.core.frames.get_mut(child)) {
+            frame.aside.get_or_insert_default().given = Some(given);
+        }
+    }
+    Ok(())
+}
+
+/// What a model is told about a call that failed.
+fn failure(why: &str) -> Value {
+    let error: Value = [("error", Value::from(why))].into_iter().collect();
+    error.text()
+}
+
+fn talk<'t>(turn: &'t mut Turn<'_>, f: FrameId) -> Option<&'t mut Talk> {
+    match &mut turn.core.frames.get_mut(f)?.doing {
+        Doing::Conversation(talk) => Some(talk),
+        _ => None,
+    }
+}
+
+/// The conversation that a turn is part of.
+fn around<'t>(turn: &'t Turn<'_>, f: FrameId) -> Option<&'t Talk> {
+    let parent = turn.core.frames.get(f)?.parent?;
+    match &turn.core.frames.get(parent)?.doing {
+        Doing::Conversation(talk) => Some(talk),
+        _ => None,
+    }
+}

@@ -1,0 +1,166 @@
+//! What a model may call: the offers of the manifest together with what the tools say about themselves.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Conversation, Offer, Program, StepKind, ToolCall, ToolKind};
+use trefoil_template::{Object, Value};
+
+use super::conversation::Given;
+use crate::error::RunError;
+use crate::request::{Effects, ToolSpec, ToolUse, ToolsRequest};
+use crate::schemas;
+
+/// The longest name of a tool that all providers take, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// A tool, as the model is told about it.
+#[derive(Debug)]
+pub struct Offered {
+    /// That.
+    pub spec: ToolSpec,
+    /// The offer that it is of.
+    offer: usize,
+    /// Its own name, where the offer is for several.
+    tool: Option<Arc<str>>,
+}
+
+/// What has to be asked for: the tools that the manifest does not describe.
+pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
+    let mut wanted: Vec<ToolsRequest> = Vec::new();
+    for offer in it.offers.iter().filter(|offer| offer.parameters.is_none()) {
+        let Some(call) = tool_of(program, offer) else { continue };
+        let names = (!offer.all).then(|| vec![call.name.clone()]);
+        match wanted.iter_mut().find(|known| known.kind == call.kind) {
+            None => wanted.push(ToolsRequest { kind: call.kind.clone(), names }),
+            Some(known) => match (&mut known.names, names) {
+                (Some(all), Some(names)) => {
+                    all.extend(names.into_iter().filter(|name| !all.contains(name)).collect::<Vec<_>>())
+                }
+                (all, _) => *all = None,
+            },
+        }
+    }
+    wanted
+}
+
+/// What they said, by the place where they are.
+pub fn listed(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKind, Vec<ToolSpec>)> {
+    let places = wanted(program, it).into_iter().map(|wanted| wanted.kind);
+    let lists = match said {
+        Value::List(lists) => lists.as_slice(),
+        _ => &[],
+    };
+    let tools = |list: &Value| match list {
+        Value::List(tools) => tools.iter().filter_map(ToolSpec::read).collect(),
+        _ => Vec::new(),
+    };
+    places.zip(lists.iter().map(tools)).collect()
+}
+
+/// All that the model may call.
+pub fn of(
+    program: &Program,
+    it: &Conversation,
+    listed: &[(ToolKind, Vec<ToolSpec>)],
+) -> Result<Vec<Offered>, RunError> {
+    let mut all: Vec<Offered> = Vec::new();
+    for (at, offer) in it.offers.iter().enumerate() {
+        let mut add = |name: &str, spec: ToolSpec, tool| {
+            let name = free(name, &all);
+            let description = offer.description.clone().unwrap_or(spec.description);
+            let parameters = without(spec.parameters, &offer.pinned);
+            let spec = ToolSpec { name, description, parameters, effects: spec.effects };
+            all.push(Offered { spec, offer: at, tool });
+        };
+        if let Some(schema) = offer.parameters {
+            let parameters = program.schema(schema).map(|s| s.json.clone()).unwrap_or_default();
+            add(&offer.name, bare(&offer.name, parameters), None);
+            continue;
+        }
+        let Some(call) = tool_of(program, offer) else { continue };
+        let known = listed.iter().filter(|(kind, _)| *kind == call.kind).flat_map(|(_, tools)| tools);
+        if offer.all {
+            for tool in known {
+                add(&format!("{}{}", offer.name, tool.name), tool.clone(), Some(tool.name.clone()));
+            }
+            continue;
+        }
+        match (known.into_iter().find(|tool| tool.name == call.name), &call.kind) {
+            (Some(tool), _) => add(&offer.name, tool.clone(), None),
+            (None, ToolKind::Mcp { server }) => {
+                let message = format!("the MCP server `{server}` has no tool `{}`", call.name);
+                let mut error = RunError::new("TOOL_ERROR", message);
+                error.location = Some(offer.origin);
+                return Err(error);
+            }
+            // It is there, and says nothing about itself.
+            (None, _) => add(&offer.name, bare(&offer.name, open()), None),
+        }
+    }
+    Ok(all)
+}
+
+/// What a call gives which offer; else why it cannot be made.
+pub fn given(offered: &[Offered], call: &ToolUse) -> Result<(usize, Given), String> {
+    let Some(tool) = offered.iter().find(|tool| tool.spec.name == call.name) else {
+        let names: Vec<&str> = offered.iter().map(|tool| &*tool.spec.name).collect();
+        return Err(format!("there is no such tool; there are: {}", names.join(", ")));
+    };
+    let arguments = match &call.arguments {
+        Value::Object(_) => call.arguments.clone(),
+        Value::Null => Value::Object(Default::default()),
+        _ => return Err("its arguments are not a JSON object".to_owned()),
+    };
+    schemas::suits(&tool.spec.parameters, &arguments).map_err(|why| format!("its arguments do not fit: {why}"))?;
+    Ok((tool.offer, Given { tool: tool.tool.clone(), arguments }))
+}
+
+fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
+    match &program.step(offer.step)?.kind {
+        StepKind::Tool(call) => Some(call),
+        _ => None,
+    }
+}
+
+fn bare(name: &str, parameters: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: "".into(), parameters, effects: Effects::Writes }
+}
+
+/// Any object.
+fn open() -> Value {
+    [("type", Value::from("object"))].into_iter().collect()
+}
+
+/// A name that providers take and that no other tool has.
+fn free(name: &str, taken: &[Offered]) -> Arc<str> {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let plain: String = name.chars().map(fits).take(LONGEST_NAME).collect();
+    let is_free = |name: &str| taken.iter().all(|tool| *tool.spec.name != *name);
+    let numbered = (2..).map(|n: u32| {
+        let end = format!("_{n}");
+        let kept: String = plain.chars().take(LONGEST_NAME - end.len()).collect();
+        format!("{kept}{end}")
+    });
+    std::iter::once(plain.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or(plain).into()
+}
+
+/// The parameters that are left to the model.
+fn without(mut parameters: Value, pinned: &[Arc<str>]) -> Value {
+    if pinned.is_empty() {
+        return parameters;
+    }
+    let Value::Object(schema) = &parameters else { return parameters };
+    let mut schema: Object = (**schema).clone();
+    if let Some(Value::Object(properties)) = schema.get("properties") {
+        let left = properties.iter().filter(|(name, _)| !pinned.contains(name));
+        let left: Object = left.map(|(name, value)| (name.clone(), value.clone())).collect();
+        schema.insert("properties".into(), left.into());
+    }
+    if let Some(Value::List(required)) = schema.get("required") {
+        let is_pinned = |name: &Value| matches!(name, Value::Str(name) if pinned.contains(name));
+        let left: Value = required.iter().filter(|name| !is_pinned(name)).cloned().collect();
+        schema.insert("required".into(), left);
+    }
+    parameters = schema.into();
+    parameters
+}
