@@ -137,6 +137,9 @@ pub struct Lost {
     pub key: Key,
     /// What it counts as.
     pub usage: Usage,
+    /// The text that had come, as it may be shown, as far as it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<String>,
 }
 
 /// What whoever goes on with a run wants otherwise than it was so far. What is not set stays as it is.

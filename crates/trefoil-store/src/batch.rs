@@ -2,7 +2,7 @@
 //! so that a record is always what its journal says.
 
 use trefoil_machine::journal::Answering;
-use trefoil_machine::{About, Entry, EntryKind, RunError, Usage};
+use trefoil_machine::{About, Entry, EntryKind, Key, RunError, Usage};
 use trefoil_template::Value;
 use trefoil_template::wire::{Wire, Wired};
 
@@ -75,8 +75,8 @@ impl Body {
                 *output = None;
                 *error = error.as_ref().map(bare);
             }
+            EntryKind::Resumed { lost, .. } => lost.iter_mut().for_each(|lost| lost.partial = None),
             EntryKind::Scheduled { .. }
-            | EntryKind::Resumed { .. }
             | EntryKind::Reopened { .. }
             | EntryKind::Restarted { .. }
             | EntryKind::Suspended { .. }
@@ -88,8 +88,10 @@ impl Body {
     /// Without what resuming the run does not need: the beginnings of answers that broke off, and what guardrails found.
     fn lean(entry: &Entry) -> Entry {
         let mut entry = entry.clone();
-        if let EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } = &mut entry.kind {
-            lean(about);
+        match &mut entry.kind {
+            EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => lean(about),
+            EntryKind::Resumed { lost, .. } => lost.iter_mut().for_each(|lost| lost.partial = None),
+            _ => {}
         }
         entry
     }
@@ -162,6 +164,8 @@ pub struct Batch {
     pub lease_until: Option<u64>,
     /// Letters that the entries have taken in.
     pub taken: Vec<u64>,
+    /// Model calls of which the entries say what came of them.
+    pub answered: Vec<Key>,
 }
 
 /// How the record of a run begins.
@@ -229,7 +233,8 @@ impl Batch {
                 self.spent.calls += u64::from(model && !again);
                 self.in_flight += i64::from(model);
             }
-            EntryKind::Completed { about, .. } | EntryKind::Failed { about, .. } => {
+            EntryKind::Completed { key, about, .. } | EntryKind::Failed { key, about, .. } => {
+                self.answered.extend(about.model.is_some().then(|| key.clone()));
                 // One that was there before was not begun.
                 self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none());
                 self.spend(about.usage);
@@ -239,6 +244,7 @@ impl Batch {
             EntryKind::Resumed { lost, changes, .. } => {
                 self.in_flight -= lost.len() as i64;
                 for lost in lost {
+                    self.answered.push(lost.key.clone());
                     self.spend(Some(lost.usage));
                 }
                 self.free = changes.models.as_ref().map(Answering::is_free).or(self.free);

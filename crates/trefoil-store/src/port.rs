@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_machine::Entry;
+use trefoil_runtime::ports::Draft;
 
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash};
@@ -44,6 +45,12 @@ pub trait Store: Send + Sync {
     /// they are as durable as this store makes them. An entry that ends the run gives up the lease. If [`Content::UntilEnd`] is
     /// kept of a run that completes or is cancelled, the same transaction removes all content of it: see [`Body::bare`](crate::Body::bare).
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()>;
+    /// Keeps what has come of answers that have not ended, for whoever holds the lease, each in place of what was kept of it
+    /// before. It survives the end of the process, if need be not that of the machine: nobody waits for a disk. Entries that end
+    /// an answer, or say that it is lost, remove its draft. Nothing is kept of a run of which not all [content](Content) is.
+    async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()>;
+    /// The drafts of a run.
+    async fn drafts(&self, run: &str) -> Result<Vec<Draft>>;
     /// Entries from a number on, in order: as many as the store likes to hand over at a time, none when there are no more.
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>>;
 
@@ -96,6 +103,12 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
         T::append(self, lease, batch).await
+    }
+    async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()> {
+        T::draft(self, lease, drafts).await
+    }
+    async fn drafts(&self, run: &str) -> Result<Vec<Draft>> {
+        T::drafts(self, run).await
     }
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
         T::entries(self, run, from).await

@@ -28,4 +28,4 @@ pub use recording::Recording;
 pub use session::{End, HostArgs, Session, ShowArgs, Unknown};
 pub use shown::Shown;
 pub use stop::SignalStop;
-pub use words::{cut, money, preview, time, tokens};
+pub use words::{arrived, cut, money, preview, time, tokens};

@@ -4,7 +4,7 @@ use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
 use super::progress::{Progress, ProgressNode, StepState};
-use super::words::{grouped, line, money, safe, time};
+use super::words::{arrived, grouped, line, money, safe, time};
 
 /// The line for an event, if it deserves one.
 pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, look: LineLook) -> Option<String> {
@@ -26,6 +26,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
             format!("↻ attempt {iteration} did not pass: {}", line(reason))
         }
         EventKind::ValidationFailed { .. } => format!("↻ {name}  {}", node?.text),
+        EventKind::ModelStopped { partial: Some(_), .. } => format!("⊘ {name}  {}", arrived(node?.arrived)),
         EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
         // The line of what failed has said it, or is about to.

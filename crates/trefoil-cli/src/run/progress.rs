@@ -97,6 +97,8 @@ pub struct ProgressNode {
     pub provisional: bool,
     /// The beginning of its last answer.
     pub answer: String,
+    /// Characters that had come of an answer that was cut off.
+    pub arrived: usize,
     /// Why it failed, in full.
     pub error: Option<RunError>,
     /// It asked a person.
@@ -273,7 +275,11 @@ impl Progress {
                 let text = line(&format!("{}: {}", error.code, error.message));
                 self.change(index, |node| node.end(StepState::Failed, at, text))
             }
-            EventKind::ModelStopped { usage, .. } => self.used(event, *usage),
+            EventKind::ModelStopped { usage, partial } => {
+                let index = self.used(event, *usage)?;
+                let arrived = partial.as_ref().map_or(0, |text| text.chars().count());
+                self.change(index, |node| node.arrived = arrived)
+            }
             _ => None,
         }
     }
@@ -414,6 +420,7 @@ impl Progress {
             text: String::new(),
             provisional: false,
             answer: String::new(),
+            arrived: 0,
             error: None,
             asked: false,
             kept: false,

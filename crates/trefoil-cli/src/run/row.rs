@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::look::{LineLook, dim};
 use super::progress::{ProgressNode, StepState};
-use super::words::{grouped, pad, tail, time};
+use super::words::{arrived, grouped, pad, tail, time};
 
 /// When, and in what room.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +90,7 @@ fn text(node: &ProgressNode, at: u64) -> String {
         (StepState::Waiting, Some(retry)) => {
             format!("try {} in {}: {}", node.tries, time(retry.saturating_sub(at)), node.text)
         }
+        (StepState::Running, _) if node.arrived > 0 => format!("{}  {}", arrived(node.arrived), node.text),
         (StepState::Running, _) if node.tries > 1 => format!("try {}  {}", node.tries, node.text),
         (StepState::Running, _) if node.text.is_empty() => match node.items {
             Some(items) if items.failed > 0 => format!("{} failed", items.failed),

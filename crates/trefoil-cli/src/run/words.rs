@@ -20,6 +20,12 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
+/// What had come of an answer that was cut off: `1,200 characters had arrived`.
+pub fn arrived(characters: usize) -> String {
+    let unit = if characters == 1 { "character" } else { "characters" };
+    format!("{} {unit} had arrived", grouped(characters as u64))
+}
+
 /// `12 ms`, `1.2 s`, `2:05 min`
 pub fn time(ms: u64) -> String {
     match ms {

@@ -7,7 +7,7 @@ use serde_json::json;
 use trefoil::store::{Status, Store as _};
 
 use super::{past, print, print_json, record};
-use crate::run::{money, time, tokens, waiting};
+use crate::run::{arrived, money, time, tokens, waiting};
 use crate::store::{StoreArgs, full_id, wait};
 
 /// Show a run: how far it is, what it has used, what it waits for
@@ -43,10 +43,17 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
     let waiting = if open { past::waiting(&store, &record)? } else { Vec::new() };
+    let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let mut json = record::json(&record);
-        if let Some(members) = json.as_object_mut().filter(|_| !waiting.is_empty()) {
-            members.insert("waiting".to_owned(), json!(waiting));
+        if let Some(members) = json.as_object_mut() {
+            if !waiting.is_empty() {
+                members.insert("waiting".to_owned(), json!(waiting));
+            }
+            if !drafts.is_empty() {
+                let drafts = drafts.iter().map(|draft| json!({ "key": draft.key.as_str(), "text": draft.text }));
+                members.insert("arrived".to_owned(), drafts.collect());
+            }
         }
         return Ok(print_json(&[json]));
     }
@@ -68,6 +75,10 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         tokens(&record.spent.usage),
         money(&record.spent.usage)
     ));
+    for draft in &drafts {
+        let characters = arrived(draft.text.chars().count());
+        lines.push(format!("answer   {characters} for `{}`; `--output json` has them", draft.key));
+    }
     if let Some((code, message)) = &record.error {
         lines.push(format!("error    {code}: {message}"));
     }

@@ -13,6 +13,8 @@ mod bad_input;
 mod cancel;
 mod check;
 mod corpus;
+#[cfg(unix)]
+mod cut_off;
 mod discovery;
 mod durable;
 mod examples;

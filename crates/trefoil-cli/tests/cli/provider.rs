@@ -15,7 +15,8 @@ pub const WORD: &str = "zebra-crossing-4711";
 
 /// Answers each call with the longest of its messages; streamed word by word, if that is asked for. Where that text has `hang` in
 /// it, the answer never comes as long as [`Provider::hangs`]; where it has `busy`, every second call for it fails with status
-/// 500; where it has `slowly`, the words come one after the other.
+/// 500; where it has `slowly`, the words come one after the other; where it has `stall`, all words of a streamed answer come, and its
+/// end does not, as long as [`Provider::hangs`].
 #[derive(Clone)]
 pub struct Provider {
     address: String,
@@ -96,7 +97,7 @@ impl Provider {
             }
             let written = match () {
                 () if prompt.contains("busy") && before.is_multiple_of(2) => fail(&mut stream, &prompt),
-                () if request["stream"] == json!(true) => tell(&mut stream, &prompt, self.used(&prompt)),
+                () if request["stream"] == json!(true) => self.tell(&mut stream, &prompt),
                 () => answer(&mut stream, &prompt, self.used(&prompt)),
             };
             if written.is_err() {
@@ -152,23 +153,29 @@ fn fail(stream: &mut TcpStream, prompt: &str) -> std::io::Result<()> {
     send(stream, "500 Internal Server Error", "application/json", &error.to_string())
 }
 
-fn tell(stream: &mut TcpStream, prompt: &str, usage: Json) -> std::io::Result<()> {
-    let part = |choices: Json, usage: Json| {
-        let part = json!({
-            "id": "r1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage
-        });
-        format!("data: {part}\n\n")
-    };
-    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
-    let mut chunk = |text: &str| stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
-    for word in said(prompt).split_inclusive(' ') {
-        chunk(&part(json!([{ "index": 0, "delta": { "content": word }, "finish_reason": null }]), Json::Null))?;
-        if prompt.contains("slowly") {
-            std::thread::sleep(Duration::from_millis(2));
+impl Provider {
+    fn tell(&self, stream: &mut TcpStream, prompt: &str) -> std::io::Result<()> {
+        let part = |choices: Json, usage: Json| {
+            let part = json!({
+                "id": "r1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage
+            });
+            format!("data: {part}\n\n")
+        };
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+        let mut chunk = |text: &str| stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
+        for word in said(prompt).split_inclusive(' ') {
+            chunk(&part(json!([{ "index": 0, "delta": { "content": word }, "finish_reason": null }]), Json::Null))?;
+            if prompt.contains("slowly") {
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
+        if prompt.contains("stall") && self.hangs.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        chunk(&part(json!([{ "index": 0, "delta": {}, "finish_reason": "stop" }]), Json::Null))?;
+        chunk(&part(json!([]), self.used(prompt)))?;
+        chunk("data: [DONE]\n\n")?;
+        stream.write_all(b"0\r\n\r\n")
     }
-    chunk(&part(json!([{ "index": 0, "delta": {}, "finish_reason": "stop" }]), Json::Null))?;
-    chunk(&part(json!([]), usage))?;
-    chunk("data: [DONE]\n\n")?;
-    stream.write_all(b"0\r\n\r\n")
 }

@@ -11,7 +11,7 @@ impl Turn<'_> {
     pub fn lost(&mut self, lost: &[Lost], at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);
         let mut frames = Vec::with_capacity(lost.len());
-        for Lost { key, usage } in lost {
+        for Lost { key, usage, .. } in lost {
             let Some(pending) = self.core.pending.swap_remove(key) else { continue };
             let f = pending.frame;
             self.core.carried = self.core.carried.saturating_sub(pending.bytes);

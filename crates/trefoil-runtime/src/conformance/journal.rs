@@ -145,7 +145,7 @@ fn one_of_each_kind() -> Vec<Entry> {
         EntryKind::Resumed {
             engine: "0.1.0".to_owned(),
             execution: 2,
-            lost: vec![Lost { key: key("a/b"), usage: Usage::unknown() }],
+            lost: vec![Lost { key: key("a/b"), usage: Usage::unknown(), partial: Some("so far".to_owned()) }],
             changes: Box::new(Changes {
                 max_calls: Some(7),
                 max_cost_micro: Some(1_000_000),

@@ -7,6 +7,7 @@ use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};
 
 use super::Options;
+use super::drafts::Drafts;
 use super::fill::SeenValues;
 use super::model;
 use super::queue::Queue;
@@ -36,6 +37,8 @@ pub struct World {
     pub secrets: Arc<SeenValues>,
     /// Where model calls wait for their turn.
     pub queue: Option<Queue>,
+    /// When what has come of answers is kept, if it is.
+    pub drafts: Option<Drafts>,
 }
 
 impl World {
@@ -43,7 +46,8 @@ impl World {
     pub fn new(prepared: Arc<Prepared>, ports: Ports, run: Arc<str>, execution: u32) -> Self {
         let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
-        Self { prepared, ports, watch, execution, secrets, queue: None }
+        let drafts = ports.journal.keeps_drafts().then(Drafts::default);
+        Self { prepared, ports, watch, execution, secrets, queue: None, drafts }
     }
 
     /// With the places of its options.
@@ -172,6 +176,9 @@ impl At<'_> {
 
     /// Text of the activity arrived.
     pub fn delta(&self, kind: EventKind) {
+        if let Some(drafts) = &self.world.drafts {
+            drafts.came();
+        }
         self.world.watch.delta(Some(self.activity.key.clone()), self.location, kind);
     }
 

@@ -7,6 +7,7 @@
 
 mod activity;
 mod cancel;
+mod drafts;
 mod fill;
 mod forms;
 mod model;

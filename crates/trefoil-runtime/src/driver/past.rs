@@ -45,7 +45,7 @@ pub fn told(world: &World, at_ms: u64, past: Past<'_>) -> Vec<Untold> {
         Past::Began(activity) => world.began(activity),
         Past::Ended(activity, result, about) => world.ended(activity, result, about),
         Past::Resumed(execution) => vec![(None, None, EventKind::RunResumed { execution })],
-        Past::Lost(activity, usage) => vec![world.lost(activity, usage)],
+        Past::Lost(activity, lost) => vec![world.lost(activity, lost)],
         Past::Suspended(waiting, wake_at) => vec![world.suspended(waiting.into_iter(), wake_at)],
         Past::Finished(machine, output, error) => {
             let (usage, calls) = (machine.usage(), machine.calls());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::ENGINE;
 use super::activity::{Done, World};
+use super::drafts::add_drafts;
 use super::told::Untold;
 use super::turns::{Driver, Waits};
 use crate::ports::Decided;
@@ -74,20 +75,22 @@ pub fn may_repeat(world: &World, request: &Request) -> bool {
 /// The model calls among activities, with what each is taken to have used.
 pub fn lost(machine: &Machine, open: &[Activity]) -> Vec<Lost> {
     let models = open.iter().filter(|a| matches!(a.request, Request::Model(_)));
-    models.map(|a| Lost { key: a.key.clone(), usage: machine.priced(a, Usage::unknown()) }).collect()
+    let lost = |a: &Activity| Lost { key: a.key.clone(), usage: machine.priced(a, Usage::unknown()), partial: None };
+    models.map(lost).collect()
 }
 
 impl Driver {
     /// Takes up what was under way when the process before ended.
     pub async fn again(&mut self, changes: Changes, resumed: Open) -> Result<(), RunError> {
         let Open { execution, notes, restart, output } = resumed;
-        let lost = lost(&self.machine, &restart);
+        let mut lost = lost(&self.machine, &restart);
+        add_drafts(&self.world, &mut lost).await;
         self.tell((None, None, EventKind::RunResumed { execution }));
         for activity in restart.iter().filter(|a| matches!(a.request, Request::Human(_))) {
             self.tell_began(activity);
         }
         for (activity, lost) in restart.iter().filter(|a| matches!(a.request, Request::Model(_))).zip(&lost) {
-            self.tell(self.world.lost(activity, &lost.usage));
+            self.tell(self.world.lost(activity, lost));
         }
         for message in notes {
             self.world.watch.delta(None, None, EventKind::Warning { message });

@@ -8,9 +8,9 @@ use crate::ports::Meter;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{EventKind, Waiting};
 use trefoil_machine::guard;
-use trefoil_machine::journal::{About, Started};
+use trefoil_machine::journal::{About, Lost, Started};
 use trefoil_machine::key::Key;
-use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest, Usage};
+use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::{Noted, effective_input};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -84,8 +84,8 @@ impl World {
     }
 
     /// Nobody knows what came of a model call: its process is gone.
-    pub fn lost(&self, activity: &Activity, usage: &Usage) -> Untold {
-        let kind = EventKind::ModelStopped { usage: *usage, partial: None };
+    pub fn lost(&self, activity: &Activity, lost: &Lost) -> Untold {
+        let kind = EventKind::ModelStopped { usage: lost.usage, partial: lost.partial.clone() };
         (Some(activity.key.clone()), self.place(activity), kind)
     }
 

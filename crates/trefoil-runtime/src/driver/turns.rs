@@ -69,7 +69,7 @@ pub struct UnderWay {
     /// None: nothing of it is in this process.
     handle: Option<AbortHandle>,
     /// What it is known to have used.
-    meter: Arc<Meter>,
+    pub(super) meter: Arc<Meter>,
 }
 
 /// What an activity waits for.
@@ -272,6 +272,10 @@ impl Driver {
                 () = cancel.cancelled() => return Ok(Next::Cancelled),
                 arrived = self.world.ports.humans.arrived(&self.world.watch.run) => return Ok(Next::Arrived(arrived)),
                 performed = self.work.next() => performed,
+                () = self.world.drafts_due() => {
+                    self.keep_drafts().await;
+                    continue;
+                }
             };
             match performed {
                 Some(Ok(Performed::Done(done, place))) => {
@@ -506,7 +510,9 @@ impl Driver {
         // One whose journal cannot be written, or that goes on elsewhere, has not ended.
         let mut open =
             self.stays || error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
-        if !open {
+        if open {
+            self.keep_drafts().await;
+        } else {
             self.record(EntryKind::Finished { output, error: error.map(RunError::stored) });
         }
         if let Err(failed) = self.commit().await

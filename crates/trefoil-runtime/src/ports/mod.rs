@@ -287,6 +287,27 @@ pub trait Journal: Send + Sync {
     fn keeps(&self) -> bool {
         true
     }
+    /// Whether it keeps [drafts](Draft).
+    fn keeps_drafts(&self) -> bool {
+        false
+    }
+    /// Keeps what has come of answers that have not ended, each in place of what it had of it. They are evidence of what was
+    /// paid for if the process is killed, and not a part of the journal: nothing rests on them, so nobody waits for a disk, and
+    /// what fails is not said. A draft goes when the end of its activity is appended.
+    async fn keep_drafts(&self, _run: &str, _drafts: &[Draft]) {}
+    /// The drafts that it has of a run.
+    async fn drafts(&self, _run: &str) -> Vec<Draft> {
+        Vec::new()
+    }
+}
+
+/// What has come of an answer that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The model call.
+    pub key: Key,
+    /// The text, as it may be shown.
+    pub text: String,
 }
 
 /// Why a journal did not take or give entries.

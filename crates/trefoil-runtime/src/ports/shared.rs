@@ -7,8 +7,8 @@ use trefoil_ir::ToolKind;
 use trefoil_template::{HoleKind, Value};
 
 use super::{
-    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, EventSink, HumanInbox, Journal, JournalError,
-    ModelAnswer, ModelError, ModelProvider, Secrets, ToolError, ToolHost,
+    Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal,
+    JournalError, ModelAnswer, ModelError, ModelProvider, Secrets, ToolError, ToolHost,
 };
 use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest, ToolSpec};
 
@@ -79,6 +79,15 @@ impl<T: Journal + ?Sized> Journal for Arc<T> {
     }
     fn keeps(&self) -> bool {
         T::keeps(self)
+    }
+    fn keeps_drafts(&self) -> bool {
+        T::keeps_drafts(self)
+    }
+    async fn keep_drafts(&self, run: &str, drafts: &[Draft]) {
+        T::keep_drafts(self, run, drafts).await;
+    }
+    async fn drafts(&self, run: &str) -> Vec<Draft> {
+        T::drafts(self, run).await
     }
 }
 

@@ -9,6 +9,7 @@
 )]
 
 mod cut_off;
+mod drafts;
 mod driving;
 mod graphs;
 mod holes;

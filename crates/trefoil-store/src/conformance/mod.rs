@@ -3,6 +3,7 @@
 //! A store's tests call [`store`] with an empty instance of theirs. What only one sort of store has (files, disks that are
 //! full) is tested beside it.
 
+mod drafts;
 mod leases;
 mod lists;
 mod records;
@@ -30,6 +31,7 @@ pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
     records::all(&*store).await?;
     leases::all(&*store).await?;
     lists::all(&*store).await?;
+    drafts::all(&*store).await?;
     removal::all(&*store).await?;
     let health = store.check().await.map_err(|e| format!("checking it: {e}"))?;
     match health.problems.first() {
@@ -98,7 +100,8 @@ fn scheduled(key: &str) -> EntryKind {
 }
 
 fn resumed(lost: &str) -> EntryKind {
-    let lost = vec![Lost { key: Key(lost.into()), usage: Usage { unpriced_calls: 1, ..Usage::unknown() } }];
+    let lost =
+        vec![Lost { key: Key(lost.into()), usage: Usage { unpriced_calls: 1, ..Usage::unknown() }, partial: None }];
     EntryKind::Resumed { engine: "0.1.0".to_owned(), execution: 1, lost, changes: Box::default() }
 }
 

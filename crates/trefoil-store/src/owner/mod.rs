@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 use trefoil_machine::Entry;
-use trefoil_runtime::ports::{JournalError, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{Draft, JournalError, SystemClock, SystemRandom};
 use trefoil_runtime::{Clock, Journal, Random as _};
 
 use crate::batch::Batch;
@@ -176,11 +176,23 @@ impl Owner {
 
     /// Entries, as far as they are kept.
     fn batch(&self, run: &str, entries: &[Entry]) -> Result<Batch> {
-        let content = self.held().get(run).map_or(Content::All, |held| match held {
+        Batch::of_kept(entries, self.content(run))
+    }
+
+    /// What is kept of a run that is held.
+    fn content(&self, run: &str) -> Content {
+        self.held().get(run).map_or(Content::All, |held| match held {
             Held::New(new) => new.content,
             Held::Leased(lease) => lease.content,
-        });
-        Batch::of_kept(entries, content)
+        })
+    }
+
+    /// Keeps drafts. What cannot be kept is not: the next append says what is wrong with the store.
+    async fn draft(&self, run: &str, drafts: &[Draft]) {
+        let lease = self.held().get(run).and_then(Held::lease).cloned();
+        if let Some(lease) = lease {
+            let _ = self.store.draft(&lease, drafts.to_vec()).await;
+        }
     }
 
     fn claim(&self) -> Claim {
@@ -330,6 +342,18 @@ impl Journal for Hold {
 
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError> {
         Journal::read(&*self.owner, run, from).await
+    }
+
+    fn keeps_drafts(&self) -> bool {
+        self.owner.content(&self.run) == Content::All
+    }
+
+    async fn keep_drafts(&self, run: &str, drafts: &[Draft]) {
+        self.owner.draft(run, drafts).await;
+    }
+
+    async fn drafts(&self, run: &str) -> Vec<Draft> {
+        self.owner.store.drafts(run).await.unwrap_or_default()
     }
 }
 

@@ -6,6 +6,7 @@
 mod alive;
 mod blobs;
 mod check;
+mod drafts;
 mod entries;
 mod fault;
 mod letters;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use trefoil_machine::Entry;
+use trefoil_runtime::ports::Draft;
 
 use crate::batch::Batch;
 use crate::blob::Hash;
@@ -172,6 +174,16 @@ impl Store for SqliteStore {
             self.alive.gave();
         }
         appended
+    }
+
+    async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()> {
+        let lease = lease.clone();
+        self.writer()?.write_lazily(move |c| drafts::put(c, &lease, &drafts)).await
+    }
+
+    async fn drafts(&self, run: &str) -> Result<Vec<Draft>> {
+        let run = run.to_owned();
+        self.readers.read(move |c| drafts::of_run(c, &run)).await
     }
 
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {

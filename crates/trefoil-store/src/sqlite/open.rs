@@ -6,14 +6,19 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Done;
-use super::place::{Durability, Options, Place};
+use super::place::{Options, Place};
 use crate::error::{Result, StoreError};
 
 /// `TREF`: what SQLite's own tools and `file` know a store by.
 pub const APPLICATION: i64 = 0x5452_4546;
 
 /// The formats, one after the other. A store of an earlier format is brought to the last one when it is opened.
-const FORMATS: &[&str] = &[include_str!("schema.sql"), include_str!("format-2.sql"), include_str!("format-3.sql")];
+const FORMATS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("format-2.sql"),
+    include_str!("format-3.sql"),
+    include_str!("format-4.sql"),
+];
 
 impl Place {
     /// Opens the connection that writes: creates the file, or brings it to the last format.
@@ -59,10 +64,7 @@ impl Place {
 
     /// What every connection has.
     fn settings(&self, c: &Connection) -> Done<()> {
-        let synchronous = match self.options.durability {
-            Durability::Sync => "FULL",
-            Durability::Batch => "NORMAL",
-        };
+        let synchronous = self.options.durability.synchronous();
         // The writer checkpoints when it is idle. On macOS, fsync alone does not reach the disk.
         c.execute_batch(&format!(
             "PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0; \

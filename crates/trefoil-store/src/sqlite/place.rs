@@ -13,6 +13,16 @@ pub enum Durability {
     Batch,
 }
 
+impl Durability {
+    /// SQLite's word for it.
+    pub(super) fn synchronous(self) -> &'static str {
+        match self {
+            Self::Sync => "FULL",
+            Self::Batch => "NORMAL",
+        }
+    }
+}
+
 /// How a store is opened.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use super::blobs::{self, Packed};
 use super::entries::{self, number};
 use super::fault::{Done, Fault};
-use super::{int, lists, remove, uint};
+use super::{drafts, int, lists, remove, uint};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::lease::{Claim, Lease};
@@ -94,6 +94,7 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
     for letter in &batch.taken {
         c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
     }
+    drafts::end(c, no, batch)?;
     entries::put(c, no, batch)?;
     if batch.is_final() {
         remove::content(c, no)?;

@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
-use super::fault::Done;
+use super::fault::{Done, Fault};
 use super::place::Place;
 use crate::error::{Result, StoreError};
 
@@ -38,6 +38,17 @@ pub enum Where {
     Here,
     /// The thread.
     There,
+}
+
+/// Sorts of work that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// In a transaction, which is on the disk when it has ended, if the store's durability says so.
+    Sure,
+    /// In a transaction that is on the disk some time.
+    Lazy,
+    /// In none.
+    Alone,
 }
 
 /// The connection that writes.
@@ -66,8 +77,8 @@ struct Queue {
 trait Job: Send {
     /// Does it, inside a transaction. If it fails, what it did is to be undone.
     fn work(&mut self, c: &Connection, place: &Place) -> Result<()>;
-    /// Whether it cannot be in a transaction.
-    fn alone(&self) -> bool;
+    /// Which sort it is.
+    fn sort(&self) -> Sort;
     /// Says how it ended; an error if what it did was not kept.
     fn end(self: Box<Self>, kept: Result<()>);
 }
@@ -75,7 +86,7 @@ trait Job: Send {
 struct Work<T, F> {
     work: Option<F>,
     done: Option<Result<T>>,
-    alone: bool,
+    sort: Sort,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -89,8 +100,8 @@ impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
         self.done = Some(done);
         failed.map_or(Ok(()), Err)
     }
-    fn alone(&self) -> bool {
-        self.alone
+    fn sort(&self) -> Sort {
+        self.sort
     }
     fn end(self: Box<Self>, kept: Result<()>) {
         let result = match (self.done, kept) {
@@ -130,7 +141,16 @@ impl Writer {
             },
             Where::Here | Where::There => work,
         };
-        self.queue(work, false).await
+        self.queue(work, Sort::Sure).await
+    }
+
+    /// Does something in a transaction, and does not wait for a disk. It survives the end of the process, not that of the machine.
+    pub async fn write_lazily<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Done<T> + Send + 'static,
+    {
+        self.queue(work, Sort::Lazy).await
     }
 
     /// Does something outside of transactions.
@@ -139,10 +159,10 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Done<T> + Send + 'static,
     {
-        self.queue(work, true).await
+        self.queue(work, Sort::Alone).await
     }
 
-    async fn queue<T, F>(&self, work: F, alone: bool) -> Result<T>
+    async fn queue<T, F>(&self, work: F, sort: Sort) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Done<T> + Send + 'static,
@@ -150,7 +170,7 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         {
             let mut queue = self.shared.queue();
-            queue.jobs.push_back(Box::new(Work { work: Some(work), done: None, alone, reply }));
+            queue.jobs.push_back(Box::new(Work { work: Some(work), done: None, sort, reply }));
         }
         self.shared.wake.notify_one();
         answer.await.unwrap_or(Err(StoreError::Closed))
@@ -222,8 +242,10 @@ impl Shared {
             if !queue.jobs.is_empty() {
                 let jobs = next_group(&mut queue.jobs);
                 drop(queue);
-                self.group(jobs);
-                self.committed();
+                // The log is not moved for lazy work alone: that would wait for the disk.
+                if !self.group(jobs) {
+                    self.committed();
+                }
                 queue = self.queue();
             } else if queue.closed {
                 return;
@@ -235,16 +257,29 @@ impl Shared {
         }
     }
 
-    fn group(&self, mut jobs: Vec<Box<dyn Job>>) {
+    /// Does work together. Whether all of it was lazy.
+    fn group(&self, mut jobs: Vec<Box<dyn Job>>) -> bool {
+        let lazy = jobs.iter().all(|job| job.sort() == Sort::Lazy);
         let c = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match jobs.as_mut_slice() {
-            [one] if one.alone() => one.work(&c, &self.place),
+            [one] if one.sort() == Sort::Alone => one.work(&c, &self.place),
+            jobs if lazy => self.lazily(&c, |c| together(c, jobs, &self.place)),
             jobs => transaction(&c, |c| together(c, jobs, &self.place)).map_err(|fault| fault.at(&self.place)),
         };
         drop(c);
         for job in jobs {
             job.end(kept.clone());
         }
+        lazy
+    }
+
+    /// A transaction whose commit does not wait for the disk. Those before it are on the disk, and those after it take it along.
+    fn lazily<T>(&self, c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> Result<T> {
+        let synchronous = |how: &str| Ok::<_, Fault>(c.execute_batch(&format!("PRAGMA synchronous = {how}"))?);
+        let done = synchronous("NORMAL").and_then(|()| transaction(c, work));
+        // SQLite refuses this inside of a transaction only, and then it refuses to begin the next one, too.
+        let restored = synchronous(self.place.options.durability.synchronous());
+        done.and_then(|done| restored.map(|()| done)).map_err(|fault| fault.at(&self.place))
     }
 
     /// Moves the log into the database, if nobody writes or the log is large. What cannot be moved now is moved later: nothing
@@ -268,7 +303,7 @@ pub fn checkpoint(c: &Connection, how: &str) -> rusqlite::Result<(i64, i64, i64)
 }
 
 fn next_group(jobs: &mut VecDeque<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
-    let together = jobs.iter().take(GROUP).take_while(|job| !job.alone()).count();
+    let together = jobs.iter().take(GROUP).take_while(|job| job.sort() != Sort::Alone).count();
     jobs.drain(..together.max(1)).collect()
 }
 
@@ -304,4 +339,40 @@ fn transaction<T>(c: &Connection, work: impl FnOnce(&Connection) -> Done<T>) -> 
         let _ = c.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{Durability, Options};
+
+    #[test]
+    fn only_lazy_work_alone_does_not_wait_for_the_disk() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let synchronous = |c: &Connection| Ok(c.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0))?);
+        let fails = |_: &Connection| Err::<i64, _>(Fault::Store(StoreError::Closed));
+        for (durability, sure) in [(Durability::Sync, 2), (Durability::Batch, 1)] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = Options { durability, ..Options::default() };
+            let writer = Writer::open(Place { path: folder.path().join("runs.db"), options }).unwrap();
+            runtime.block_on(async {
+                for place in [Where::Here, Where::There] {
+                    assert_eq!(writer.write_lazily(synchronous).await.unwrap(), 1);
+                    assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
+                    assert!(writer.write_lazily(fails).await.is_err());
+                    assert_eq!(writer.write(place, synchronous).await.unwrap(), sure);
+                }
+                // Behind something else, it is committed with that.
+                let slow = writer.write(Where::There, |_| {
+                    std::thread::sleep(Duration::from_millis(50));
+                    Ok(())
+                });
+                let together =
+                    async { tokio::join!(writer.write_lazily(synchronous), writer.write(Where::There, synchronous)) };
+                let (slow, (lazy, other)) = tokio::join!(slow, together);
+                slow.unwrap();
+                assert_eq!((lazy.unwrap(), other.unwrap()), (sure, sure));
+            });
+        }
+    }
 }

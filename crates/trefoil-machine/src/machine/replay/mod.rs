@@ -86,8 +86,8 @@ pub enum Past<'a> {
     Ended(&'a Activity, &'a Result<Value, RunError>, &'a About),
     /// Another process went on with the run.
     Resumed(u32),
-    /// Nobody knows what came of a model call, which counts as this.
-    Lost(&'a Activity, &'a Usage),
+    /// Nobody knows what came of a model call.
+    Lost(&'a Activity, &'a Lost),
     /// All that was left to do was to wait, for these.
     Suspended(Vec<&'a Activity>, Option<u64>),
     /// The run ended. The machine knows what it used.
@@ -331,12 +331,13 @@ impl Replay {
 
     /// Nobody knows what came of these model calls.
     fn lose(&mut self, entry: &Entry, lost: &[Lost], watcher: &mut dyn Watcher) -> Result<(), RunError> {
-        for Lost { key, usage } in lost {
+        for one in lost {
+            let key = &one.key;
             let (Some((_, activity)), Some(recorded)) = (self.asked.swap_remove(key), self.recorded.remove(key)) else {
                 return Err(differs(format!("entry {} gives `{key}` up, which is not in progress", entry.seq)));
             };
             recorded.holds(&activity)?;
-            watcher.past(entry.at_ms, Past::Lost(&activity, usage));
+            watcher.past(entry.at_ms, Past::Lost(&activity, one));
         }
         if !lost.is_empty() {
             let output = self.machine.lost(lost, entry.at_ms);

@@ -1,0 +1,47 @@
+//! What has come of answers that have not ended.
+
+use rusqlite::{Connection, params};
+use trefoil_machine::Key;
+use trefoil_runtime::ports::Draft;
+
+use super::entries::number;
+use super::fault::Done;
+use super::int;
+use crate::batch::Batch;
+use crate::lease::Lease;
+
+/// Keeps them, for whoever holds the run, if what prompts and answers say is kept of it.
+pub fn put(c: &Connection, lease: &Lease, drafts: &[Draft]) -> Done<()> {
+    let mut put = c.prepare_cached(
+        "INSERT INTO draft (run, key, text) SELECT no, ?3, ?4 FROM run \
+         WHERE no = ?1 AND epoch = ?2 AND owner IS NOT NULL AND content = 0 \
+         ON CONFLICT DO UPDATE SET text = excluded.text",
+    )?;
+    for Draft { key, text } in drafts {
+        put.execute(params![lease.no, int(lease.epoch), key.as_str(), text])?;
+    }
+    Ok(())
+}
+
+/// Those of a run.
+pub fn of_run(c: &Connection, run: &str) -> Done<Vec<Draft>> {
+    let no = number(c, run)?;
+    let mut select = c.prepare_cached("SELECT key, text FROM draft WHERE run = ?1 ORDER BY key")?;
+    let drafts = select.query_map([no], |row| {
+        let key: String = row.get(0)?;
+        Ok(Draft { key: Key(key.into()), text: row.get(1)? })
+    })?;
+    Ok(drafts.collect::<Result<_, _>>()?)
+}
+
+/// Removes those whose calls have ended.
+pub fn end(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
+    if batch.end.is_some() {
+        c.prepare_cached("DELETE FROM draft WHERE run = ?1")?.execute([no])?;
+        return Ok(());
+    }
+    for key in &batch.answered {
+        c.prepare_cached("DELETE FROM draft WHERE run = ?1 AND key = ?2")?.execute(params![no, key.as_str()])?;
+    }
+    Ok(())
+}
