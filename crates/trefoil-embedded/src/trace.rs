@@ -204,7 +204,9 @@ impl<'p> Tracer<'p> {
         };
         let own = self.depths.get(&id).copied().unwrap_or_default();
         let inner = match &step.kind {
-            StepKind::Loop(_) | StepKind::StateMachine(_) => Depth { passes: own.passes + 1, ..own },
+            StepKind::Loop(_) | StepKind::Conversation(_) | StepKind::StateMachine(_) => {
+                Depth { passes: own.passes + 1, ..own }
+            }
             StepKind::Attempts(_) => Depth { iterations: own.iterations + 1, ..own },
             _ => own,
         };
@@ -212,7 +214,7 @@ impl<'p> Tracer<'p> {
         self.flows.insert(id, flow);
         for (at, child) in walk::children(step).into_iter().enumerate() {
             let before = match &step.kind {
-                StepKind::Loop(_) => format!("{place}@"),
+                StepKind::Loop(_) | StepKind::Conversation(_) => format!("{place}@"),
                 StepKind::Attempts(_) => format!("{place}#"),
                 StepKind::StateMachine(machine) => {
                     let name = machine.states.get(at).map_or("", |s| &s.name);
@@ -546,6 +548,7 @@ impl<'p> Tracer<'p> {
             }
             StepKind::Loop(it) => self.result(at, it.body, path, out),
             StepKind::Attempts(it) => self.result(at, it.body, path, out),
+            StepKind::Conversation(it) => self.result(at, it.turn, path, out),
             StepKind::StateMachine(machine) => {
                 for state in machine.states.iter().filter(|s| s.may_end()) {
                     self.result(at.clone(), state.step, path, out);

@@ -145,6 +145,7 @@ fn last(program: &Program, id: StepId) -> Vec<StepId> {
         StepKind::Sequence(steps) => all.extend(steps.last().into_iter().flat_map(|s| last(program, *s))),
         StepKind::Loop(it) => all.extend(last(program, it.body)),
         StepKind::Attempts(it) => all.extend(last(program, it.body)),
+        StepKind::Conversation(it) => all.extend(last(program, it.turn)),
         StepKind::Branch { .. } => all.extend(children(step).into_iter().flat_map(|s| last(program, s))),
         _ => {}
     }

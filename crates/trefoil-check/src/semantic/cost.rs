@@ -118,6 +118,7 @@ impl<'p> Costs<'p> {
         match &step.kind {
             StepKind::Loop(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
             StepKind::Attempts(it) => Bound::known(u64::from(if self.once { it.max.min(1) } else { it.max })),
+            StepKind::Conversation(it) => Bound::known(u64::from(if self.once { 1 } else { it.max_turns })),
             StepKind::ForEach(each) => self.count(flow, &each.items),
             _ => Bound::known(1),
         }
@@ -155,6 +156,12 @@ impl<'p> Costs<'p> {
                     }
                 }
                 once
+            }
+            StepKind::Conversation(it) => {
+                // A model may call as many tools in a turn as it likes.
+                let often = if self.once { one } else { Bound::endless() };
+                let called = it.offers.iter().map(|offer| offer.step);
+                called.fold(self.step(flow, it.turn), |all, s| all.plus(&self.step(flow, s).times(&often)))
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => self.flow(*id),

@@ -272,6 +272,12 @@ impl Taint {
                 self.give(flow, attempts.previous_error, &model);
                 inner
             }
+            StepKind::Conversation(it) => {
+                // What a model gives a tool is its own; what tools say is in its prompt.
+                let calls = it.offers.iter().filter_map(|offer| program.step(offer.step));
+                calls.flat_map(walk::callees).for_each(|callee| self.intake(program, callee, &model));
+                inner
+            }
             StepKind::ForEach(each) => {
                 if let (Items::List(list), Some(item)) = (&each.items, each.item) {
                     let held = Reader { taint: self, flow, at, result: &nothing }.expr(list);

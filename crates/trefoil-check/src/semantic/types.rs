@@ -215,6 +215,7 @@ impl<'p> Types<'p> {
                 types::union(all.chain(otherwise.is_none().then(null)))
             }
             StepKind::Loop(it) => self.result(flow, it.body),
+            StepKind::Conversation(it) => self.result(flow, it.turn),
             StepKind::Attempts(it) => {
                 let body = self.result(flow, it.body);
                 let mut schemas = it.validators.iter().filter_map(|v| match &v.kind {

@@ -263,6 +263,13 @@ impl<'w, 'p> Walk<'w, 'p> {
                 body
             }
             StepKind::Attempts(it) => self.attempts(it, before, Place::new(Some(id), step.origin, Position::Data)),
+            StepKind::Conversation(_) => {
+                // Whether a tool is called is the model's choice.
+                for step in children(step) {
+                    self.step(step, before.clone());
+                }
+                before
+            }
             StepKind::Graph(graph) => self.graph(id, graph, &before),
             StepKind::StateMachine(machine) => self.states(machine, before),
             StepKind::Call(call) => {
