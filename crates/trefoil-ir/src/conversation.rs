@@ -32,6 +32,8 @@ pub struct Offer {
     pub parameters: Option<SchemaId>,
     /// Parameters that the manifest sets: the model neither sees nor sets them.
     pub pinned: Vec<Arc<str>>,
+    /// Of what the model gives, the step gets only this; none: all of it.
+    pub member: Option<Arc<str>>,
     /// All tools of the place that [`Self::step`] calls.
     pub all: bool,
     /// What a call does: a tool or a call of a flow, which reads the model's arguments as [`crate::Source::Result`].

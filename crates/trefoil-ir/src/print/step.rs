@@ -242,7 +242,7 @@ impl Printer<'_> {
     fn conversation(&mut self, conversation: &Conversation) {
         let Conversation { turn, offers, max_turns: _, max_turns_at: _ } = conversation;
         self.step(*turn);
-        for Offer { name, description, parameters, pinned, all, step, origin: _ } in offers {
+        for Offer { name, description, parameters, pinned, member, all, step, origin: _ } in offers {
             let what = if *all { "tools" } else { "tool" };
             let description = description.as_ref().map(|text| format!(" {}", json(&text.as_ref().into())));
             self.line(format!("offers {what} {}{}", ticked(name), description.unwrap_or_default()));
@@ -252,6 +252,9 @@ impl Printer<'_> {
                 }
                 if !pinned.is_empty() {
                     p.line(format!("pinned {}", pinned.join(", ")));
+                }
+                if let Some(member) = member {
+                    p.line(format!("gives {}", word(member)));
                 }
                 p.step(*step);
             });

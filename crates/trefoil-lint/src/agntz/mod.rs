@@ -19,7 +19,7 @@ use trefoil_syntax::hash::HashSet;
 use crate::text;
 use trefoil_front::Source;
 use trefoil_front::agntz::bind::{BoundAgent, Callee, Units};
-use trefoil_front::agntz::manifest::{Kind, Llm, OutputMap, Pipeline, ToolAgent, ToolUse};
+use trefoil_front::agntz::manifest::{Kind, Llm, OutputMap, Pipeline, Tool, ToolAgent, ToolUse};
 use trefoil_front::agntz::names::At;
 
 /// Findings, in the order of finding.
@@ -66,7 +66,18 @@ fn model(file: Source<'_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, found: &mut Fo
     for (source, key) in [(llm.instruction, "instruction"), (llm.prompt, "prompt")] {
         source.into_iter().for_each(|t| braces::check(file, &bound.names, t, At::End, key, found));
     }
-    llm.inner_http.iter().for_each(|http| braces::request(file, &bound.names, http, found));
+    for tool in &llm.tools {
+        match tool {
+            Tool::Http { http, .. } => braces::request(file, &bound.names, http, found),
+            Tool::Mcp { tools, .. } => {
+                let params = tools.iter().flatten().flat_map(|tool| &tool.params);
+                params.for_each(|(key, value)| {
+                    braces::check(file, &bound.names, value, At::End, &key.value, found);
+                });
+            }
+            Tool::Local(_) | Tool::Client { .. } | Tool::Agent { .. } => {}
+        }
+    }
 }
 
 fn tool_call(file: Source<'_>, bound: &BoundAgent<'_>, agent: &ToolAgent<'_>, found: &mut Found) {

@@ -32,6 +32,7 @@ pub fn sort(kind: &StepKind) -> &'static str {
         StepKind::Graph(_) => "graph",
         StepKind::StateMachine(_) => "states",
         StepKind::Attempts(_) => "attempts",
+        StepKind::Conversation(_) => "agent",
         StepKind::Call(_) => "call",
         StepKind::Refused(_) => "refused",
     }

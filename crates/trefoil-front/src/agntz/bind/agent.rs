@@ -8,7 +8,7 @@ use trefoil_syntax::yaml::Text;
 
 use super::subject::{Outcome, Subject};
 use super::{BoundAgent, Callee, Slots, Texts, Units, declare, pipeline};
-use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Step, Target, ToolAgent, ToolUse};
+use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Step, Target, Tool, ToolAgent, ToolUse};
 use crate::agntz::names::{AgentNames, At, Outside, Purpose};
 use crate::agntz::signature::{Inputs, Signature};
 use crate::learn;
@@ -43,6 +43,9 @@ pub fn bind<'p>(
         pipeline::name(reader, p, matches!(agent.kind, Kind::Parallel(_)), &mut names, &mut slots);
         callees = steps(units, reader, p, &mut names, &mut slots);
         declare::steps(reader, &subject, p, &names);
+    }
+    if let Kind::Llm(llm) = &agent.kind {
+        callees = called(units, reader, llm);
     }
     let names = Arc::new(names);
     let outcome = match &agent.kind {
@@ -105,6 +108,19 @@ fn steps<'p>(
     callees
 }
 
+/// The agents that a model has as tools, in their order.
+fn called<'p>(units: &Units<'p>, reader: &Reader<'_>, llm: &Llm<'p>) -> Vec<Callee<'p>> {
+    let targets = llm.tools.iter().filter_map(|tool| match tool {
+        Tool::Agent { target, .. } => Some(*target),
+        _ => None,
+    });
+    let callee = |target| match units.reference(reader, target) {
+        Some((document, _)) => Callee::Document(document),
+        None => Callee::Nobody,
+    };
+    targets.map(callee).collect()
+}
+
 fn callee<'p>(
     units: &mut Units<'p>,
     reader: &Reader<'_>,
@@ -154,11 +170,16 @@ fn model(
     if llm.prompt.is_none() {
         texts.prompted.add("userQuery");
     }
-    for inner in &llm.inner_texts {
-        texts.bind(reader, names, inner, (At::End, Purpose::Unused, Position::Data));
-    }
-    for url in llm.inner_http.iter().filter_map(|http| http.url) {
-        texts.bind(reader, names, url, (At::End, Purpose::Unused, Position::Url));
+    for tool in &llm.tools {
+        match tool {
+            Tool::Http { http, .. } => request_texts(reader, http, names, texts),
+            Tool::Mcp { tools, .. } => {
+                for (_, value) in tools.iter().flatten().flat_map(|tool| &tool.params) {
+                    texts.bind(reader, names, value, (At::End, Purpose::Data, Position::Data));
+                }
+            }
+            Tool::Local(_) | Tool::Client { .. } | Tool::Agent { .. } => {}
+        }
     }
     for inner in &llm.inner_refs {
         units.find(reader, inner);

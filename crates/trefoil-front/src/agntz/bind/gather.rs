@@ -14,7 +14,7 @@ use super::agent::MAX_DEPTH;
 use super::index::Ids;
 use crate::agntz::evidence;
 use crate::agntz::ids::AgentRef;
-use crate::agntz::manifest::{self, Agent, Kind, Place, Target};
+use crate::agntz::manifest::{self, Agent, Kind, Place, Target, Tool};
 use crate::agntz::signature::Link;
 use crate::depths::Depths;
 use crate::project::Project;
@@ -110,6 +110,13 @@ impl<'p> Gathered<'p> {
         if let Some(opened) = open.last().and_then(|link| self.documents.get_mut(&link.document)) {
             opened.flows.push_back(FlowId(self.flows));
             self.flows += 1;
+        }
+        if let Kind::Llm(llm) = &agent.kind {
+            let targets = llm.tools.iter().rev().filter_map(|tool| match tool {
+                Tool::Agent { target, .. } => Some(Next::Reference(target, inside)),
+                _ => None,
+            });
+            return next.extend(targets);
         }
         let (Kind::Sequential(pipeline) | Kind::Parallel(pipeline)) = &agent.kind else { return };
         let targets = pipeline.steps.iter().rev().filter_map(|step| match &step.target {

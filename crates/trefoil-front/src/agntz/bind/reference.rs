@@ -14,7 +14,7 @@ use crate::read::Reader;
 
 impl Units<'_> {
     /// The agent that a step calls; what is wrong with the reference is reported at it.
-    pub(super) fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<(usize, Arc<Signature>)> {
+    pub(super) fn reference(&self, reader: &Reader<'_>, text: &Text) -> Option<(usize, Arc<Signature>)> {
         let document = self.find(reader, text)?;
         let at = reader.at(text.span);
         let from = self.current.as_ref().map_or(document, |(from, _)| *from);

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Backoff, Example, Expr, ModelCall, ModelChoice, ModelParameters, Retry, RetryOn, Schema, Source,
-    StepId, StepKind,
+    AnswerFormat, Backoff, Conversation, Example, Expr, ModelCall, ModelChoice, ModelParameters, Retry, RetryOn,
+    Schema, Source, Step, StepId, StepKind,
 };
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::body::{Body, refused};
-use super::{Lowering, text};
+use super::{Lowering, offers, text};
 use crate::agntz::bind::BoundAgent;
 use crate::agntz::manifest::{Llm, Model};
 use crate::agntz::names::AgentNames;
 use crate::build::plain;
 
+/// Model calls of an agent with tools, where its manifest says nothing.
+const MAX_TURNS: u32 = 10;
 /// Provider failures that may pass, as the original system retries them.
 const PASSING: [u16; 5] = [429, 500, 502, 503, 504];
 
@@ -80,6 +82,17 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
     let mut step = plain(StepKind::Model(Box::new(call)), bound.origin);
     step.label = bound.entry.then(|| bound.id.clone());
     step.policy.retry = model.max_retries.filter(|n| *n > 0).map(retry);
+    if llm.tools.is_empty() {
+        return Some(lowering.builder.step(step));
+    }
+    let agent = &bound.agent;
+    let offers = offers::lower(lowering, bound, llm);
+    let max_turns = agent.max_turns.map_or(MAX_TURNS, |n| u32::try_from(n).unwrap_or(u32::MAX));
+    let max_turns_at = agent.max_turns_at.map(|at| Location::new(bound.at.file, at));
+    let label = step.label.take();
+    let turn = lowering.builder.step(step);
+    let conversation = Conversation { turn, offers, max_turns, max_turns_at };
+    let step = Step { label, ..plain(StepKind::Conversation(Box::new(conversation)), bound.origin) };
     Some(lowering.builder.step(step))
 }
 

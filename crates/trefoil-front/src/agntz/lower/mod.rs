@@ -5,6 +5,7 @@ mod agent;
 mod body;
 mod intake;
 mod llm;
+mod offers;
 mod output;
 mod pipeline;
 mod text;

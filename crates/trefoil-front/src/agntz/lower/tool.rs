@@ -24,7 +24,7 @@ pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, agent: &To
             let server = server.map_or_else(|| Arc::from(""), |s| s.value.clone());
             (ToolKind::Mcp { server }, object(params, &typed))
         }
-        ToolUse::Http(http) => (ToolKind::Http, request(http, &typed)),
+        ToolUse::Http(http) => (ToolKind::Http, request(http, &typed, None)),
     };
     let call = ToolCall { name: name.value.clone(), kind, arguments };
     let mut step = plain(StepKind::Tool(Box::new(call)), Location::new(bound.at.file, agent.span));
@@ -32,17 +32,21 @@ pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, agent: &To
     Body::of(Some(lowering.builder.step(step)))
 }
 
-fn object(pairs: &[(&Text, &Text)], typed: &dyn Fn(&Text) -> Expr) -> Expr {
+/// An object of texts.
+pub fn object(pairs: &[(&Text, &Text)], typed: &dyn Fn(&Text) -> Expr) -> Expr {
     Expr::Object(pairs.iter().map(|(k, v)| (k.value.clone(), typed(v))).collect())
 }
 
-/// The arguments of an http tool: the request, complete.
-fn request(http: &Http<'_>, typed: &dyn Fn(&Text) -> Expr) -> Expr {
+/// The arguments of an http tool: the request, complete. `given`: values for placeholders of its address that are not pinned.
+pub fn request(http: &Http<'_>, typed: &dyn Fn(&Text) -> Expr, given: Option<Expr>) -> Expr {
     let mut parts: Vec<(Arc<str>, Expr)> = vec![("method".into(), Expr::Const(Value::from(http.method)))];
     parts.extend(http.url.map(|u| ("url".into(), typed(u))));
-    if !http.params.is_empty() {
-        parts.push(("params".into(), object(&http.params, typed)));
-    }
+    let pinned = (!http.params.is_empty()).then(|| object(&http.params, typed));
+    let params = match (given, pinned) {
+        (Some(given), Some(pinned)) => Some(Expr::Merge(vec![given, pinned])),
+        (given, pinned) => given.or(pinned),
+    };
+    parts.extend(params.map(|params| ("params".into(), params)));
     if !http.headers.is_empty() {
         parts.push(("headers".into(), object(&http.headers, typed)));
     }

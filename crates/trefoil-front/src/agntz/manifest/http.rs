@@ -1,5 +1,7 @@
 //! The request of an http tool: url with `{placeholders}`, method, params, headers, body.
 
+use std::sync::Arc;
+
 use trefoil_syntax::yaml::{Entry, Style, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
@@ -13,6 +15,8 @@ use crate::requests;
 pub struct Http<'n> {
     /// Address, with `{x}` and `{x?}` placeholders.
     pub url: Option<&'n Text>,
+    /// The names of these placeholders, and whether they may be left out.
+    pub placeholders: Vec<(Arc<str>, bool)>,
     /// Upper case.
     pub method: &'static str,
     /// Values for the url's placeholders.
@@ -83,8 +87,10 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     }
     let auth = fields.fields("auth").map(auth::read).zip(fields.entry("auth"));
     let auth = auth.map(|(texts, entry)| body_tree(&entry.value).with_templates(&texts));
+    let placeholders = placeholders.iter().map(|p| (p.name.into(), p.optional)).collect();
     Http {
         url,
+        placeholders,
         method: word.unwrap_or("GET"),
         params: pairs,
         headers,

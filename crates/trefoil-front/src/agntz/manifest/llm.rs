@@ -23,12 +23,60 @@ pub struct Llm<'n> {
     pub output: Option<Schema<'n>>,
     /// Features that change what the agent does and are not run by this version.
     pub refusals: Vec<Refusal>,
-    /// Templates inside refused features; their names are checked anyway.
-    pub inner_texts: Vec<&'n Text>,
-    /// The requests of such tools; their texts, but for the address, are among those.
-    pub inner_http: Vec<Http<'n>>,
+    /// What the model may call.
+    pub tools: Vec<Tool<'n>>,
     /// References to other agents inside refused features: as written, and where.
     pub inner_refs: Vec<&'n Text>,
+}
+
+/// What a model may call.
+pub enum Tool<'n> {
+    /// Functions and commands of whoever runs the agent, by name.
+    Local(Vec<&'n Text>),
+    /// One of these that the manifest describes.
+    Client {
+        /// Its name.
+        name: &'n Text,
+        /// What it does.
+        description: Option<&'n Text>,
+        /// What it takes.
+        input: Schema<'n>,
+    },
+    /// A request.
+    Http {
+        /// Its name.
+        name: &'n Text,
+        /// What it does.
+        description: Option<&'n Text>,
+        /// The request.
+        http: Http<'n>,
+    },
+    /// Tools of an MCP server.
+    Mcp {
+        /// Its address, or the name of a connection.
+        server: &'n Text,
+        /// Which; none: all.
+        tools: Option<Vec<McpTool<'n>>>,
+    },
+    /// Another agent.
+    Agent {
+        /// The reference.
+        target: &'n Text,
+        /// Its version, where that is not in the reference.
+        version: Option<&'n Text>,
+    },
+}
+
+/// A tool of an MCP server.
+pub struct McpTool<'n> {
+    /// What the server calls it.
+    pub tool: &'n Text,
+    /// What the model calls it.
+    pub name: Option<&'n Text>,
+    /// What it does, in words of the manifest.
+    pub description: Option<&'n Text>,
+    /// Parameters that the model neither sees nor sets.
+    pub params: Vec<(&'n Text, &'n Text)>,
 }
 
 /// A feature that is recognised and not run.

@@ -21,7 +21,7 @@ use trefoil_syntax::{Diagnostic, Span};
 
 pub use hosted::Hosted;
 pub use http::Http;
-pub use llm::{Llm, Refusal};
+pub use llm::{Llm, McpTool, Refusal, Tool};
 pub use model::Model;
 pub use pipeline::{OutputMap, Pipeline, Step, Target};
 pub use texts::Tree;
@@ -48,6 +48,12 @@ pub struct Agent<'n> {
     pub timeout_at: Option<Span>,
     /// Tokens for one activation.
     pub token_budget: Option<u64>,
+    /// Model calls of one activation, with what they call between them.
+    pub max_turns: Option<u64>,
+    /// Where that is.
+    pub max_turns_at: Option<Span>,
+    /// What it does, for a model that has it as a tool.
+    pub description: Option<&'n Text>,
     /// What it does.
     pub kind: Kind<'n>,
 }
@@ -140,7 +146,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     let head = fields.head();
     let id = fields.require_text("id").filter(|t| texts::not_empty(reader, t, "id"));
     fields.text("name");
-    fields.text("description");
+    let description = fields.text("description");
     if let Some(entry) = fields.take("$schema").filter(|e| e.value.mapping().is_some()) {
         let message = "`$schema` has no effect: only editors use it";
         let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
@@ -154,7 +160,8 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     let timeout_ms = positive(&mut fields, "timeoutMs");
     let timeout_at = fields.entry("timeoutMs").map(|e| e.value.span);
     let token_budget = positive(&mut fields, "tokenBudget");
-    positive(&mut fields, "maxSteps");
+    let max_turns = positive(&mut fields, "maxSteps");
+    let max_turns_at = fields.entry("maxSteps").map(|e| e.value.span);
     extras::retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not supported yet; the agent runs on its own input");
     if place == Place::Step {
@@ -172,11 +179,13 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
         fields.elsewhere(ELSEWHERE);
     }
     let why = match kind {
-        Some(Word::Llm) if fields.entry("tools").is_some() => "tools are not supported yet",
         Some(Word::Llm) | None => "an agent without tools makes one model call",
         Some(_) => "it is a key of `kind: llm`",
     };
-    fields.no_effect(&["maxSteps"], why);
+    let has_tools = kind.is_some_and(|word| matches!(word, Word::Llm)) && fields.entry("tools").is_some();
+    if !has_tools {
+        fields.no_effect(&["maxSteps"], why);
+    }
     let other = kind.and_then(|word| misplaced(&mut fields, word));
     if let (Some(word), None) = (kind, other) {
         for (key, kinds) in KIND_KEYS {
@@ -199,7 +208,20 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
         None => Kind::Unknown,
     };
     fields.finish();
-    Some(Agent { id, head, span: node.span, state_key, input, timeout_ms, timeout_at, token_budget, kind })
+    Some(Agent {
+        id,
+        head,
+        span: node.span,
+        state_key,
+        input,
+        timeout_ms,
+        timeout_at,
+        token_budget,
+        max_turns,
+        max_turns_at,
+        description,
+        kind,
+    })
 }
 
 /// Words of other systems for the keys of a pipeline.

@@ -28,8 +28,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         examples,
         output,
         refusals: Vec::new(),
-        inner_texts: Vec::new(),
-        inner_http: Vec::new(),
+        tools: Vec::new(),
         inner_refs: Vec::new(),
     };
     tools::read(fields, &mut llm, id);

@@ -1,11 +1,11 @@
-//! `tools` of an llm agent: every kind is read and checked; a list that is not empty is refused.
+//! `tools` of an llm agent. What needs the hosted product is refused.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
 
 use super::extras::versions;
 use super::http;
-use super::llm::{Llm, Refusal};
+use super::llm::{Llm, McpTool, Refusal, Tool};
 use super::texts::{bad_name, not_empty, text_map};
 use crate::agntz::ids::{AgentRef, is_tool_name};
 use crate::agntz::schema;
@@ -45,20 +45,30 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Tex
         tool.require("kind");
         let Some(kind) = tool.word("kind", &WORDS) else { continue };
         match kind {
-            Word::Local => named.extend(local(&mut tool)),
+            Word::Local => {
+                let names = local(&mut tool);
+                named.extend(&names);
+                llm.tools.push(Tool::Local(names));
+            }
             Word::Http => {
-                named.extend(name(&mut tool, "an http tool"));
-                tool.text("description");
+                let name = name(&mut tool, "an http tool");
+                named.extend(name);
+                let description = tool.text("description");
                 let http = http::read(&mut tool, false);
-                http.texts(&mut llm.inner_texts);
-                llm.inner_http.push(http);
+                llm.tools.extend(name.map(|name| Tool::Http { name, description, http }));
             }
             // The model sees the server's name before those of its tools.
             Word::Mcp => clashes(reader, &mcp(&mut tool, llm)),
             Word::Agent => agent(&mut tool, llm, own),
-            Word::Callback => named.extend(callback(&mut tool)),
+            Word::Callback => {
+                named.extend(callback(&mut tool));
+                let help = "call its address with an http tool";
+                llm.refusals.push(Refusal::new("a callback tool", item.span, help));
+            }
             Word::Client => {
-                if let Some(client) = client(&mut tool, &clients) {
+                let (client, tool) = client(&mut tool, &clients);
+                llm.tools.extend(tool);
+                if let Some(client) = client {
                     clients.push(client);
                     // Of two client tools of one name more is said than that.
                     if !named.iter().any(|n| n.value == client.value && clients.iter().any(|c| c.span == n.span)) {
@@ -70,10 +80,6 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Tex
         tool.finish();
     }
     clashes(reader, &named);
-    if !items.is_empty() {
-        let help = "make the tool call a step of its own (`kind: tool`), and pass its output to this agent";
-        llm.refusals.push(Refusal::new("tools", entry.key.span, help));
-    }
 }
 
 /// A model calls a tool by its name: of two it cannot say which.
@@ -112,23 +118,24 @@ fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
 /// The names under which its tools are offered, as far as they are listed.
 fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     let reader = tool.reader;
-    let mut names = Vec::new();
-    if let Some(named) = tool.require_text("server").filter(|t| not_empty(reader, t, "server")) {
-        server(reader, named);
-    }
-    for item in tool.list("tools").unwrap_or_default() {
-        match item.string() {
-            Some(name) => names.push(name),
-            None => names.extend(wrapped(reader, item, llm)),
-        }
-    }
+    let named = tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
+    named.into_iter().for_each(|named| server(reader, named));
+    let items = tool.list("tools");
+    let tools = items.map(|items| items.iter().filter_map(|item| wrapped(reader, item)).collect::<Vec<_>>());
+    let names = tools.iter().flatten().map(|tool| tool.name.unwrap_or(tool.tool)).collect();
     if let Some(headers) = tool.take("headers") {
-        llm.inner_texts.extend(text_map(reader, &headers.value, "headers").into_iter().map(|(_, v)| v));
+        text_map(reader, &headers.value, "headers");
+        let help = "declare the server with its headers in `trefoil.toml`, and name it here";
+        llm.refusals.push(Refusal::new("`headers` of an MCP server", headers.key.span, help));
     }
+    llm.tools.extend(named.map(|server| Tool::Mcp { server, tools }));
     names
 }
 
-fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) -> Option<&'n Text> {
+fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<McpTool<'n>> {
+    if let Some(tool) = item.string() {
+        return Some(McpTool { tool, name: None, description: None, params: Vec::new() });
+    }
     if item.mapping().is_none() {
         reader.wrong_type(item, "tools", "a tool's name or a mapping with `tool`");
         return None;
@@ -136,12 +143,10 @@ fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) -> Option
     let mut inner = reader.fields(item, "a wrapped tool")?;
     let tool = inner.require_text("tool");
     let name = inner.text("name");
-    inner.text("description");
-    if let Some(params) = inner.take("params") {
-        llm.inner_texts.extend(text_map(reader, &params.value, "params").into_iter().map(|(_, v)| v));
-    }
+    let description = inner.text("description");
+    let params = inner.take("params").map(|params| text_map(reader, &params.value, "params")).unwrap_or_default();
     inner.finish();
-    name.or(tool)
+    Some(McpTool { tool: tool?, name, description, params })
 }
 
 fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
@@ -158,7 +163,7 @@ fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
         reader.report(d.label(reader.at(own.span), "the agent").help("name another agent"));
     }
     let version = tool.text("version");
-    llm.inner_refs.extend(target);
+    llm.tools.extend(target.map(|target| Tool::Agent { target, version }));
     if let Some(version) = version {
         versions(reader, version);
         if let Some(target) = target.filter(|t| t.value.contains('@')) {
@@ -219,13 +224,13 @@ pub fn server(reader: &Reader<'_>, server: &Text) {
     }
 }
 
-fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> Option<&'n Text> {
+fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> (Option<&'n Text>, Option<Tool<'n>>) {
     let reader = tool.reader;
     let name = name(tool, "a client tool");
-    tool.require_text("description").filter(|t| not_empty(reader, t, "description"));
+    let description = tool.require_text("description").filter(|t| not_empty(reader, t, "description"));
     tool.integer("timeoutMs", 1000..=120_000);
-    if let Some(entry) = tool.require("inputSchema") {
-        let schema = schema::read(reader, entry);
+    let schema = tool.require("inputSchema").map(|entry| (entry, schema::read(reader, entry)));
+    if let Some((entry, schema)) = &schema {
         if schema.shorthand && schema.sound {
             let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool needs a JSON Schema");
             reader.report(d.help("write `type: object` and `properties:`"));
@@ -235,5 +240,6 @@ fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> Option<&'n Text>
         let d = Diagnostic::error("duplicate-id", reader.at(name.span), format!("`{}` is declared twice", name.value));
         reader.report(d.label(reader.at(first.span), "the first one"));
     }
-    name
+    let tool = name.zip(schema).map(|(name, (_, input))| Tool::Client { name, description, input });
+    (name, tool)
 }

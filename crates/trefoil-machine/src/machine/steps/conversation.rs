@@ -206,7 +206,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
     let mut notes = Vec::new();
     let mut calls = Vec::with_capacity(wanted.len());
     for (at, what) in wanted.into_iter().enumerate() {
-        let told = match offers::given(&talk.offered, &what) {
+        let told = match offers::given(it, &talk.offered, &what) {
             Ok((offer, given)) => {
                 begun.push((at as u32, offer, given));
                 Value::Null

@@ -101,7 +101,7 @@ pub fn of(
 }
 
 /// What a call gives which offer; else why it cannot be made.
-pub fn given(offered: &[Offered], call: &ToolUse) -> Result<(usize, Given), String> {
+pub fn given(it: &Conversation, offered: &[Offered], call: &ToolUse) -> Result<(usize, Given), String> {
     let Some(tool) = offered.iter().find(|tool| tool.spec.name == call.name) else {
         let names: Vec<&str> = offered.iter().map(|tool| &*tool.spec.name).collect();
         return Err(format!("there is no such tool; there are: {}", names.join(", ")));
@@ -112,6 +112,11 @@ pub fn given(offered: &[Offered], call: &ToolUse) -> Result<(usize, Given), Stri
         _ => return Err("its arguments are not a JSON object".to_owned()),
     };
     schemas::suits(&tool.spec.parameters, &arguments).map_err(|why| format!("its arguments do not fit: {why}"))?;
+    let member = it.offers.get(tool.offer).and_then(|offer| offer.member.as_ref());
+    let arguments = match member {
+        Some(member) => arguments.get(member).cloned().unwrap_or_default(),
+        None => arguments,
+    };
     Ok((tool.offer, Given { tool: tool.tool.clone(), arguments }))
 }
 

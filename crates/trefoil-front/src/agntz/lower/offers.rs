@@ -1,0 +1,171 @@
+//! The tools of a model agent: each is a step that takes what the model gives it.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Call, Callee, Expr, Offer, Schema, SchemaId, Source, StepKind, ToolCall, ToolKind};
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Location, Span};
+use trefoil_template::{Object, Value};
+
+use super::{Lowering, text, tool};
+use crate::agntz::bind::{self, BoundAgent};
+use crate::agntz::ids::AgentRef;
+use crate::agntz::manifest::{Http, Llm, McpTool, Tool};
+use crate::agntz::names::At;
+use crate::build::plain;
+
+/// Of what the model sees of a server's name, so many characters: there is to be room for the tool's.
+const SERVER: usize = 24;
+
+/// Lowers the tools of an agent, as the original system names them for the model.
+pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>) -> Vec<Offer> {
+    let mut offers = Offers { lowering, bound, all: Vec::new() };
+    let mut agents = bound.callees.iter();
+    for tool in &llm.tools {
+        match tool {
+            Tool::Local(names) => names.iter().for_each(|name| offers.local(name, None, None)),
+            Tool::Client { name, description, input } => offers.local(name, *description, Some(&input.json)),
+            Tool::Http { name, description, http } => offers.http(name, *description, http),
+            Tool::Mcp { server, tools: None } => offers.server(server),
+            Tool::Mcp { server, tools: Some(tools) } => tools.iter().for_each(|tool| offers.mcp(server, tool)),
+            Tool::Agent { target, version } => {
+                if let Some(bind::Callee::Document(document)) = agents.next() {
+                    offers.agent(target, *version, *document);
+                }
+            }
+        }
+    }
+    offers.all
+}
+
+struct Offers<'l, 'b, 'u, 'p> {
+    lowering: &'l mut Lowering<'u, 'p>,
+    bound: &'b BoundAgent<'b>,
+    all: Vec<Offer>,
+}
+
+impl Offers<'_, '_, '_, '_> {
+    fn local(&mut self, name: &Text, description: Option<&Text>, input: Option<&Value>) {
+        let parameters = input.map(|json| self.schema(&name.value, json.clone(), name.span));
+        let call = tool(&name.value, ToolKind::Local, given());
+        self.offer((&name.value, name.span), description, parameters, call);
+    }
+
+    fn http(&mut self, name: &Text, description: Option<&Text>, http: &Http<'_>) {
+        let parameters = self.schema(&name.value, parameters(http), name.span);
+        let typed = |t: &Text| text::typed(self.bound, t, At::End);
+        let call = tool(&name.value, ToolKind::Http, tool::request(http, &typed, Some(given())));
+        self.offer((&format!("http__{}", name.value), name.span), description, Some(parameters), call);
+    }
+
+    fn mcp(&mut self, server: &Text, wanted: &McpTool<'_>) {
+        let pinned = tool::object(&wanted.params, &|t: &Text| text::typed(self.bound, t, At::End));
+        let arguments = if wanted.params.is_empty() { given() } else { Expr::Merge(vec![given(), pinned]) };
+        let called = wanted.name.unwrap_or(wanted.tool);
+        let name = format!("mcp__{}__{}", spoken(&server.value), called.value);
+        let call = tool(&wanted.tool.value, ToolKind::Mcp { server: server.value.clone() }, arguments);
+        self.offer((&name, called.span), wanted.description, None, call);
+        if let Some(offer) = self.all.last_mut() {
+            offer.pinned = wanted.params.iter().map(|(key, _)| key.value.clone()).collect();
+        }
+    }
+
+    fn server(&mut self, server: &Text) {
+        let call = tool("", ToolKind::Mcp { server: server.value.clone() }, given());
+        self.offer((&format!("mcp__{}__", spoken(&server.value)), server.span), None, None, call);
+        if let Some(offer) = self.all.last_mut() {
+            offer.all = true;
+        }
+    }
+
+    fn agent(&mut self, target: &Text, version: Option<&Text>, document: usize) {
+        self.lowering.document(document);
+        let Some(Some(callee)) = self.lowering.units.agents.get(&document) else { return };
+        let reference = AgentRef::parse(&target.value).ok();
+        let version = version.map(|v| &*v.value).or(reference.and_then(|r| r.version));
+        let name = match version {
+            Some(version) => format!("invoke_{}__{version}", callee.id),
+            None => format!("invoke_{}", callee.id),
+        };
+        let input = callee.agent.input.as_ref().map(|schema| schema.json.clone());
+        // One without a contract takes a text.
+        let member = input.is_none().then(|| Arc::from("input"));
+        let parameters = self.schema(&name, input.unwrap_or_else(text_input), target.span);
+        let call = Call { callee: Callee::Flow(callee.signature.flow), input: Some(given()), exports: None };
+        let what = callee
+            .agent
+            .description
+            .map_or_else(|| format!("Runs the agent `{}`.", callee.id).into(), |t| t.value.clone());
+        self.offer((&name, target.span), None, Some(parameters), StepKind::Call(Box::new(call)));
+        if let Some(offer) = self.all.last_mut() {
+            (offer.description, offer.member) = (Some(what), member);
+        }
+    }
+
+    fn offer(
+        &mut self,
+        (name, at): (&str, Span),
+        description: Option<&Text>,
+        parameters: Option<SchemaId>,
+        kind: StepKind,
+    ) {
+        let origin = Location::new(self.bound.at.file, at);
+        let mut step = plain(kind, origin);
+        step.label = Some(name.trim_end_matches("__").into());
+        let step = self.lowering.builder.step(step);
+        let description = description.map(|t| t.value.clone());
+        let (name, pinned) = (Arc::from(name), Vec::new());
+        self.all.push(Offer { name, description, parameters, pinned, member: None, all: false, step, origin });
+    }
+
+    fn schema(&mut self, name: &str, json: Value, at: Span) -> SchemaId {
+        let origin = Location::new(self.bound.at.file, at);
+        self.lowering.builder.schema(Schema { name: format!("{name}_parameters").into(), json, origin })
+    }
+}
+
+fn tool(name: &str, kind: ToolKind, arguments: Expr) -> StepKind {
+    StepKind::Tool(Box::new(ToolCall { name: name.into(), kind, arguments }))
+}
+
+/// What the model gives.
+fn given() -> Expr {
+    Expr::Read(Source::Result)
+}
+
+/// The text that an agent without a contract takes.
+fn text_input() -> Value {
+    let text: Value = [("type", Value::from("string"))].into_iter().collect();
+    let properties: Value = [("input", text)].into_iter().collect();
+    object(properties, vec!["input".into()])
+}
+
+/// What the model fills in: the placeholders of the address that are not pinned, as texts.
+fn parameters(http: &Http<'_>) -> Value {
+    let mut properties = Object::default();
+    let mut required = Vec::new();
+    let pinned = |name: &str| http.params.iter().any(|(key, _)| *key.value == *name);
+    for (name, optional) in http.placeholders.iter().filter(|(name, _)| !pinned(name)) {
+        properties.insert(name.clone(), [("type", Value::from("string"))].into_iter().collect());
+        if !optional && !required.contains(&Value::Str(name.clone())) {
+            required.push(Value::Str(name.clone()));
+        }
+    }
+    object(properties.into(), required)
+}
+
+fn object(properties: Value, required: Vec<Value>) -> Value {
+    let members: [(&str, Value); 4] = [
+        ("type", "object".into()),
+        ("properties", properties),
+        ("required", Value::List(required.into())),
+        ("additionalProperties", false.into()),
+    ];
+    members.into_iter().collect()
+}
+
+/// A server in the name of a tool: of an address, the host.
+fn spoken(server: &str) -> String {
+    let host = server.split_once("://").map_or(server, |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
+    host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).take(SERVER).collect()
+}
