@@ -175,6 +175,13 @@ pub struct ToolRequest {
     pub arguments: Value,
 }
 
+impl ToolUse {
+    /// A call.
+    pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments }
+    }
+}
+
 /// Tools of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolsRequest {
@@ -211,6 +218,12 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// A tool that says nothing about itself: it takes any object, and what it changes is not known.
+    pub fn bare(name: impl Into<Arc<str>>) -> Self {
+        let parameters = [("type", Value::from("object"))].into_iter().collect();
+        Self { name: name.into(), description: "".into(), parameters, effects: Effects::Writes }
+    }
+
     /// As an object: `{name, description, parameters, effects}`.
     pub fn value(&self) -> Value {
         let members: [(&str, Value); 4] = [

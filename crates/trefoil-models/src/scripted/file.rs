@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
-use trefoil_runtime::{Finish, ModelErrorKind, Usage};
+use trefoil_runtime::{Finish, ModelErrorKind, ToolUse, Usage};
 use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
 use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
 use trefoil_template::Value;
@@ -49,21 +49,42 @@ fn answer(json: &Json, at: &str) -> Result<Turn<ScriptedAnswer>> {
         if json.is_array() {
             return Err(format!("`{at}` is a list; use `json:` for an answer that is a list"));
         }
-        let answer =
-            ScriptedAnswer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None, finish: None };
+        let answer = ScriptedAnswer {
+            text: Value::from_json(json.clone()).to_text().to_string(),
+            calls: Vec::new(),
+            usage: None,
+            finish: None,
+        };
         return Ok(Turn { outcome: Ok(answer), delay_ms: 0 });
     };
-    known(map, at, &["text", "json", "error", "delay_ms", "usage", "finish"])?;
+    known(map, at, &["text", "json", "calls", "error", "delay_ms", "usage", "finish"])?;
     let finish = map.get("finish").map(|f| finish(f, &format!("{at}.finish"))).transpose()?;
     let usage = map.get("usage").map(|u| usage(u, &format!("{at}.usage"))).transpose()?;
+    let calls = map.get("calls").map(|c| calls(c, &format!("{at}.calls"))).transpose()?.unwrap_or_default();
+    let answer = |text: String, calls| ScriptedAnswer { text, calls, usage, finish };
     let outcome = match (map.get("text"), map.get("json"), map.get("error")) {
-        (Some(Json::String(text)), None, None) => Ok(ScriptedAnswer { text: text.clone(), usage, finish }),
+        (None, None, None) if !calls.is_empty() => Ok(answer(String::new(), calls)),
+        (Some(Json::String(text)), None, None) => Ok(answer(text.clone(), calls)),
         (Some(_), None, None) => return Err(format!("`{at}.text` is not text")),
-        (None, Some(json), None) => Ok(ScriptedAnswer { text: json.to_string(), usage, finish }),
+        (None, Some(json), None) => Ok(answer(json.to_string(), calls)),
         (None, None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
-        _ => return Err(format!("`{at}` needs one of `text`, `json` and `error`")),
+        _ => return Err(format!("`{at}` needs one of `text`, `json`, `calls` and `error`")),
     };
     Ok(Turn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+}
+
+/// The tools that a turn calls.
+fn calls(json: &Json, at: &str) -> Result<Vec<ToolUse>> {
+    let Json::Array(all) = json else { return Err(format!("`{at}` is not a list")) };
+    let call = |(i, json): (usize, &Json)| {
+        let at = format!("{at}[{i}]");
+        let map = object(json, &at)?;
+        known(map, &at, &["name", "arguments"])?;
+        let Some(Json::String(name)) = map.get("name") else { return Err(format!("`{at}.name` is not text")) };
+        let arguments = map.get("arguments").cloned().unwrap_or_else(|| Json::Object(Map::new()));
+        Ok(ToolUse::new(format!("call_{}", i + 1), name.as_str(), Value::from_json(arguments)))
+    };
+    all.iter().enumerate().map(call).collect()
 }
 
 fn tool(json: &Json, at: &str) -> Result<Turn<Value>> {

@@ -9,6 +9,9 @@
 //!     - json: {approved: true}
 //!       delay_ms: 50
 //!       usage: {input_tokens: 100, output_tokens: 20}
+//!   researcher:                         # the tools that it calls first, then its answer
+//!     - calls: [{name: search, arguments: {q: otters}}]
+//!     - Otters sleep afloat.
 //!   "pipeline/fan[1]/worker": Only this item
 //!   "*": Whatever else is asked
 //! tools:
@@ -36,7 +39,7 @@ use trefoil_machine::key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
     Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost, ToolRequest,
-    Usage,
+    ToolSpec, ToolUse, Usage,
 };
 use trefoil_syntax::suggest;
 use trefoil_template::Value;
@@ -84,6 +87,7 @@ struct Turn<T> {
 #[derive(Debug, Clone)]
 struct ScriptedAnswer {
     text: String,
+    calls: Vec<ToolUse>,
     usage: Option<Usage>,
     finish: Option<Finish>,
 }
@@ -136,6 +140,8 @@ impl Scripted {
             calls.extend(step.label.as_deref());
             match &step.kind {
                 StepKind::Model(call) => calls.push(&call.speaker),
+                // All tools of a server: their names are the server's to say.
+                StepKind::Tool(call) if call.name.is_empty() => tools.extend(self.tools.keys().map(String::as_str)),
                 StepKind::Tool(call) => tools.push(&call.name),
                 _ => {}
             }
@@ -204,7 +210,8 @@ impl ModelProvider for Scripted {
                     answer.text.split_inclusive(' ').for_each(delta);
                 }
                 let usage = answer.usage.unwrap_or_else(|| Usage::in_words(request, &answer.text));
-                Ok(ModelAnswer { finish: answer.finish, ..ModelAnswer::new(answer.text.clone(), usage) })
+                let calls = answer.calls.clone();
+                Ok(ModelAnswer { calls, finish: answer.finish, ..ModelAnswer::new(answer.text.clone(), usage) })
             }
             Err(f) => {
                 Err(ModelError { retry_after_ms: f.retry_after_ms, ..ModelError::new(f.kind, f.message.clone()) })
@@ -220,7 +227,13 @@ impl ModelProvider for Scripted {
 #[async_trait]
 impl ToolHost for Scripted {
     fn offers(&self, name: &str, _kind: &ToolKind) -> bool {
-        self.tools.contains_key(name)
+        name.is_empty() || self.tools.contains_key(name)
+    }
+
+    /// All that it has an answer for: it does not know where they are meant to be.
+    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let spec = |name: &String| ToolSpec::bare(name.as_str());
+        Ok(self.tools.keys().map(spec).collect())
     }
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {

@@ -163,7 +163,7 @@ pub enum ModelErrorKind {
 /// Runs tools.
 #[async_trait]
 pub trait ToolHost: Send + Sync {
-    /// Whether a tool of this name and kind can be called.
+    /// Whether a tool of this name and kind can be called. Without a name: whether its tools can be listed.
     fn offers(&self, name: &str, kind: &ToolKind) -> bool;
     /// One call.
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;

@@ -7,7 +7,7 @@ use trefoil_template::{Object, Value};
 
 use super::conversation::Given;
 use crate::error::RunError;
-use crate::request::{Effects, ToolSpec, ToolUse, ToolsRequest};
+use crate::request::{ToolSpec, ToolUse, ToolsRequest};
 use crate::schemas;
 
 /// The longest name of a tool that all providers take, in characters.
@@ -74,7 +74,7 @@ pub fn of(
         };
         if let Some(schema) = offer.parameters {
             let parameters = program.schema(schema).map(|s| s.json.clone()).unwrap_or_default();
-            add(&offer.name, bare(&offer.name, parameters), None);
+            add(&offer.name, ToolSpec { parameters, ..ToolSpec::bare(offer.name.clone()) }, None);
             continue;
         }
         let Some(call) = tool_of(program, offer) else { continue };
@@ -94,7 +94,7 @@ pub fn of(
                 return Err(error);
             }
             // It is there, and says nothing about itself.
-            (None, _) => add(&offer.name, bare(&offer.name, open()), None),
+            (None, _) => add(&offer.name, ToolSpec::bare(offer.name.clone()), None),
         }
     }
     Ok(all)
@@ -125,15 +125,6 @@ fn tool_of<'p>(program: &'p Program, offer: &Offer) -> Option<&'p ToolCall> {
         StepKind::Tool(call) => Some(call),
         _ => None,
     }
-}
-
-fn bare(name: &str, parameters: Value) -> ToolSpec {
-    ToolSpec { name: name.into(), description: "".into(), parameters, effects: Effects::Writes }
-}
-
-/// Any object.
-fn open() -> Value {
-    [("type", Value::from("object"))].into_iter().collect()
 }
 
 /// A name that providers take and that no other tool has.
