@@ -19,6 +19,8 @@ mod discovery;
 mod durable;
 mod examples;
 mod fix;
+#[cfg(unix)]
+mod formats;
 mod init;
 mod inputs;
 #[cfg(unix)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, ErrorCode};
-use trefoil_machine::{Entry, EntryKind};
+use rusqlite::{Connection, ErrorCode, params};
+use trefoil_machine::{Entry, EntryKind, Key};
 
 use super::blobs::unpack;
 use super::entries::page;
@@ -144,41 +144,76 @@ fn blobs(c: &Connection, health: &mut Health) -> Done<()> {
     Ok(())
 }
 
+/// What a journal says of its run.
+struct Said {
+    next: u64,
+    spent: Spent,
+    ended: Option<Status>,
+    /// Model calls that have begun and not ended.
+    open: BTreeSet<Key>,
+    free: bool,
+    /// The entry that belongs where another one is.
+    gap: Option<(u64, u64)>,
+}
+
+impl Said {
+    fn by(c: &Connection, run: &str) -> Done<Self> {
+        let mut said =
+            Self { next: 0, spent: Spent::default(), ended: None, open: BTreeSet::new(), free: false, gap: None };
+        loop {
+            let entries = page(c, run, said.next)?;
+            if entries.is_empty() {
+                return Ok(said);
+            }
+            said.gap = gap(&entries, said.next);
+            if said.gap.is_some() {
+                return Ok(said);
+            }
+            said.next += entries.len() as u64;
+            entries.iter().for_each(|entry| said.note(entry));
+            let batch = Batch::of(&entries)?;
+            said.free = batch.free.unwrap_or(said.free);
+            said.spent.calls += batch.spent.calls;
+            said.spent.usage.add(batch.spent.usage);
+            said.ended = batch.end.map(|end| end.status);
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        match &entry.kind {
+            EntryKind::Scheduled { key, sort, .. } if sort == "model" => {
+                self.open.insert(key.clone());
+            }
+            EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => {
+                self.open.remove(key);
+            }
+            EntryKind::Resumed { lost, .. } => self.open.retain(|key| lost.iter().all(|lost| lost.key != *key)),
+            _ => {}
+        }
+    }
+}
+
+/// Counts the calls in progress of all runs that have not ended, for a store that was of the first
+/// format once: its records do not have them.
+pub fn count_open(c: &Connection) -> Done<()> {
+    let mut select = c.prepare("SELECT id FROM run WHERE ended IS NULL")?;
+    let runs: Vec<String> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for run in runs {
+        // One that cannot be read is told of when somebody needs it.
+        let Ok(Said { open, free, .. }) = Said::by(c, &run) else { continue };
+        c.execute("UPDATE run SET in_flight = ?2, free = ?3 WHERE id = ?1", params![run, open.len() as i64, free])?;
+    }
+    Ok(())
+}
+
 /// A journal is whole and readable, and its run's record says what the journal says.
 fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
-    let (mut next, mut spent, mut ended) = (0, Spent::default(), None);
-    let (mut open, mut free) = (BTreeSet::new(), false);
-    loop {
-        let entries = page(c, run, next)?;
-        if entries.is_empty() {
-            break;
-        }
-        health.entries += entries.len() as u64;
-        if let Some((expected, found)) = gap(&entries, next) {
-            note(health, format!("`{run}` has entry {found} where entry {expected} belongs"));
-            return Ok(());
-        }
-        next += entries.len() as u64;
-        for entry in &entries {
-            let ended = match &entry.kind {
-                EntryKind::Scheduled { key, sort, .. } if sort == "model" => {
-                    open.insert(key.clone());
-                    continue;
-                }
-                EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => std::slice::from_ref(key),
-                EntryKind::Resumed { lost, .. } => &lost.iter().map(|lost| lost.key.clone()).collect::<Vec<_>>(),
-                _ => continue,
-            };
-            for key in ended {
-                open.remove(key);
-            }
-        }
-        let batch = Batch::of(&entries)?;
-        free = batch.free.unwrap_or(free);
-        spent.calls += batch.spent.calls;
-        spent.usage.add(batch.spent.usage);
-        ended = batch.end.map(|end| end.status);
+    let Said { next, spent, ended, open, free, gap } = Said::by(c, run)?;
+    health.entries += next;
+    if let Some((expected, found)) = gap {
+        note(health, format!("`{run}` has entry {found} where entry {expected} belongs"));
+        return Ok(());
     }
     let record = super::lists::record(c, run)?;
     let lost = if record.status == Status::Running { 0 } else { open.len() as u64 };

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
+use super::check;
 use super::fault::Done;
 use super::place::{Options, Place};
 use crate::error::{Result, StoreError};
@@ -123,6 +124,9 @@ impl Place {
         let format = self.format(c)?;
         for format in FORMATS.iter().skip(usize::try_from(format).unwrap_or(0)) {
             c.execute_batch(format)?;
+        }
+        if (1..4).contains(&format) {
+            check::count_open(c)?;
         }
         c.pragma_update(None, "application_id", APPLICATION)?;
         c.pragma_update(None, "user_version", FORMATS.len() as i64)?;
