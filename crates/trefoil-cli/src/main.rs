@@ -3,11 +3,13 @@
 //! Results go to stdout, everything else to stderr. Exit codes are in [`exit`].
 
 mod args;
+mod columns;
 mod commands;
 mod exit;
 mod harmless;
 mod levels;
 mod model;
+mod offer;
 mod output;
 mod overwrite;
 mod pick;

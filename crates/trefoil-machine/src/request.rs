@@ -123,6 +123,9 @@ pub struct ToolUse {
     /// An object. Text, as it came, where the model sent something that is not one.
     #[serde(with = "trefoil_template::wire")]
     pub arguments: Value,
+    /// What its provider wants to see again beside the call, as it came: thoughts, signed. Means nothing to anybody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Arc<str>>,
 }
 
 /// A model call.
@@ -157,7 +160,8 @@ impl ModelRequest {
     pub fn bytes(&self) -> u64 {
         let schema = self.schema.as_ref().map_or(0, |(_, schema)| schema.to_json().to_string().len());
         let json = |value: &Value| value.to_json().to_string().len();
-        let calls = |m: &Message| m.calls.iter().map(|c| c.name.len() + json(&c.arguments)).sum::<usize>();
+        let call = |c: &ToolUse| c.name.len() + json(&c.arguments) + c.sealed.as_ref().map_or(0, |sealed| sealed.len());
+        let calls = |m: &Message| m.calls.iter().map(call).sum::<usize>();
         let texts: usize = self.messages.iter().map(|m| m.content.to_text().len() + calls(m)).sum();
         let tools: usize = self.tools.iter().map(|t| t.name.len() + t.description.len() + json(&t.parameters)).sum();
         (texts as u64).saturating_add(schema as u64).saturating_add(tools as u64)
@@ -178,7 +182,7 @@ pub struct ToolRequest {
 impl ToolUse {
     /// A call.
     pub fn new(id: impl Into<Arc<str>>, name: impl Into<Arc<str>>, arguments: Value) -> Self {
-        Self { id: id.into(), name: name.into(), arguments }
+        Self { id: id.into(), name: name.into(), arguments, sealed: None }
     }
 }
 

@@ -16,7 +16,8 @@ pub fn value(text: impl Into<Value>, calls: Vec<ToolUse>) -> Value {
     let call = |call: ToolUse| {
         let members: [(&str, Value); 3] =
             [("id", Value::Str(call.id)), ("name", Value::Str(call.name)), ("arguments", call.arguments)];
-        members.into_iter().collect::<Value>()
+        let sealed = call.sealed.map(|sealed| ("sealed", Value::Str(sealed)));
+        members.into_iter().chain(sealed).collect::<Value>()
     };
     [("text", text), ("calls", calls.into_iter().map(call).collect())].into_iter().collect()
 }
@@ -31,7 +32,11 @@ pub fn calls(value: &Value) -> Option<(Value, Vec<ToolUse>)> {
 fn call(value: &Value) -> Option<ToolUse> {
     let Value::Object(call) = value else { return None };
     let (Some(Value::Str(id)), Some(Value::Str(name))) = (call.get("id"), call.get("name")) else { return None };
-    Some(ToolUse { id: id.clone(), name: name.clone(), arguments: arguments(call) })
+    let sealed = match call.get("sealed") {
+        Some(Value::Str(sealed)) => Some(sealed.clone()),
+        _ => None,
+    };
+    Some(ToolUse { id: id.clone(), name: name.clone(), arguments: arguments(call), sealed })
 }
 
 fn arguments(call: &Object) -> Value {
@@ -46,8 +51,8 @@ mod tests {
     fn a_turn_comes_back_as_it_was() {
         let arguments: Value = [("q", Value::from("x"))].into_iter().collect();
         let all = vec![
-            ToolUse { id: "1".into(), name: "search".into(), arguments },
-            ToolUse { id: "2".into(), name: "search".into(), arguments: "{".into() },
+            ToolUse { id: "1".into(), name: "search".into(), arguments, sealed: Some("x".into()) },
+            ToolUse { id: "2".into(), name: "search".into(), arguments: "{".into(), sealed: None },
         ];
         assert_eq!(calls(&value("Let me look.", all.clone())), Some(("Let me look.".into(), all)));
         assert_eq!(calls(&value("{\"calls\": []}", Vec::new())), None);

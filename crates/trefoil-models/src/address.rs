@@ -78,6 +78,11 @@ impl Address {
         self.0.origin().ascii_serialization()
     }
 
+    /// Without what comes after the path: some put a key there.
+    pub fn shown(&self) -> String {
+        format!("{}{}", self.origin(), self.0.path().trim_end_matches('/'))
+    }
+
     /// Whether what is sent there can be read on the way: plain http to another machine.
     pub fn is_open(&self) -> bool {
         let here = match self.0.host() {
@@ -90,7 +95,7 @@ impl Address {
     }
 }
 
-/// Without what comes after the path: some put a key there.
+/// As [`Address::shown`].
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Address({}{})", self.origin(), self.0.path())

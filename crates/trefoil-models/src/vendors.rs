@@ -5,8 +5,44 @@
 pub enum Protocol {
     /// `POST {base}/chat/completions`, as OpenAI made it: <https://platform.openai.com/docs/api-reference/chat>.
     ChatCompletions(ChatQuirks),
+    /// `POST {base}/responses`, OpenAI's newer one: <https://platform.openai.com/docs/api-reference/responses>.
+    Responses {
+        /// A base URL without a path gets this one.
+        path: &'static str,
+    },
     /// `POST {base}/v1/messages`, Anthropic's: <https://docs.anthropic.com/en/api/messages>.
     Messages,
+}
+
+/// Which of its interfaces a provider is called through, where it has several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Chat completions.
+    Chat,
+    /// Responses.
+    Responses,
+}
+
+impl Api {
+    /// As settings have it.
+    pub fn read(name: &str) -> Option<Self> {
+        match name {
+            "chat" => Some(Self::Chat),
+            "responses" => Some(Self::Responses),
+            _ => None,
+        }
+    }
+}
+
+impl Protocol {
+    /// The same provider through another interface; none: it has only one.
+    pub fn through(self, api: Api) -> Option<Self> {
+        match (self, api) {
+            (Self::ChatCompletions(quirks), Api::Responses) => Some(Self::Responses { path: quirks.path }),
+            (Self::ChatCompletions(_), Api::Chat) | (Self::Responses { .. }, Api::Responses) => Some(self),
+            (Self::Responses { .. }, Api::Chat) | (Self::Messages, _) => None,
+        }
+    }
 }
 
 /// Where an OpenAI-compatible server is less compatible.
@@ -21,10 +57,15 @@ pub struct ChatQuirks {
     pub stream_options: bool,
     /// A base URL without a path gets this one.
     pub path: &'static str,
+    /// What of a turn that calls tools has to be sent back with it: the model's thoughts, by their names in the message.
+    pub thoughts: &'static [&'static str],
+    /// Its tool calls are signed, and one without a signature is refused.
+    pub signs: bool,
 }
 
 /// A server that does what OpenAI's does.
-const PLAIN: ChatQuirks = ChatQuirks { seed: "seed", json_schema: true, stream_options: true, path: "" };
+const PLAIN: ChatQuirks =
+    ChatQuirks { seed: "seed", json_schema: true, stream_options: true, path: "", thoughts: &[], signs: false };
 const UNASKED: ChatQuirks = ChatQuirks { stream_options: false, ..PLAIN };
 
 /// A provider.
@@ -83,9 +124,17 @@ pub const VENDORS: &[Vendor] = &[
         "https://api.deepseek.com/v1",
         "DEEPSEEK_API_KEY",
         "DEEPSEEK_BASE_URL",
-        ChatQuirks { json_schema: false, ..PLAIN },
+        // <https://api-docs.deepseek.com/guides/thinking_mode>
+        ChatQuirks { json_schema: false, thoughts: &["reasoning_content"], ..PLAIN },
     ),
-    chat("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", PLAIN),
+    chat(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        "OPENROUTER_BASE_URL",
+        // <https://openrouter.ai/docs/use-cases/reasoning-tokens>
+        ChatQuirks { thoughts: &["reasoning_details"], ..PLAIN },
+    ),
     chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", UNASKED),
     chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", UNASKED),
     chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", PLAIN),
@@ -95,7 +144,7 @@ pub const VENDORS: &[Vendor] = &[
         "https://generativelanguage.googleapis.com/v1beta/openai",
         "GOOGLE_GENERATIVE_AI_API_KEY",
         "GOOGLE_GENERATIVE_AI_BASE_URL",
-        PLAIN,
+        ChatQuirks { signs: true, ..PLAIN },
     ),
     // <https://docs.cohere.com/docs/compatibility-api>.
     chat("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "COHERE_BASE_URL", UNASKED),

@@ -5,7 +5,7 @@ pub use crate::data::data;
 pub use crate::fix::{Fixed, fix, preview};
 pub use crate::load::{
     Cache, CheckStep, Checks, LoadOptions, Loaded, Progress, ReadTrees, Report, Target, check, check_and_keep, load,
-    rules,
+    programs, rules,
 };
 
 macro_rules! modules {

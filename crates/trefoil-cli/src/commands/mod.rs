@@ -2,11 +2,13 @@
 
 mod check;
 mod completions;
+mod doctor;
 mod explain;
 mod graph;
 mod init;
 mod ir;
 mod lsp;
+mod models;
 mod plan;
 mod render;
 mod resume;
@@ -34,6 +36,8 @@ pub enum Command {
     Runs(runs::Runs),
     Store(store::Store),
     Secrets(secrets::Secrets),
+    Models(models::Models),
+    Doctor(doctor::Doctor),
     Check(check::Check),
     Explain(explain::Explain),
     Rules(rules::Rules),
@@ -57,6 +61,8 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Runs(args) => runs::run(&args),
         Command::Store(args) => store::run(&args),
         Command::Secrets(args) => secrets::run(&args),
+        Command::Models(args) => models::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rules(args) => rules::run(&args),

@@ -20,7 +20,7 @@ mod shown;
 mod stop;
 mod tree;
 pub mod waiting;
-mod words;
+pub mod words;
 
 pub use jsonl::Jsonl;
 pub use person::Terminal;

@@ -8,6 +8,7 @@ use trefoil::store::{Cursor, Filter, Page, Record, Status, Store as _};
 
 use super::record::{self, calls};
 use super::{print, print_json};
+use crate::columns::columns;
 use crate::harmless::safe;
 use crate::run::money;
 use crate::store::{StoreArgs, refuse, wait};
@@ -125,22 +126,7 @@ fn table(runs: &[Record]) -> Vec<String> {
             safe(what).into_owned(),
         ]
     });
-    let rows: Vec<[String; 7]> = rows.collect();
-    let widths: [usize; 7] = std::array::from_fn(|column| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| unicode_width::UnicodeWidthStr::width(cell.as_str()))
-            .max()
-            .unwrap_or(0)
-    });
-    let line = |row: &[String; 7]| {
-        let cells = row.iter().zip(widths).map(|(cell, width)| {
-            let pad = width.saturating_sub(unicode_width::UnicodeWidthStr::width(cell.as_str()));
-            format!("{cell}{}", " ".repeat(pad))
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
+    columns(rows)
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ mod inputs;
 mod kept;
 mod levels;
 mod lsp;
+#[cfg(unix)]
+mod offer;
 mod pages;
 mod plan_graph_ir;
 mod portability;

@@ -82,6 +82,14 @@ impl Provider {
     fn serve(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         while let Some(body) = request(&mut reader) {
+            // A question without a body is for the list of models.
+            if body.is_empty() {
+                let list = json!({ "object": "list", "data": [{ "id": "m" }, { "id": "m-large" }] });
+                if send(&mut stream, "200 OK", "application/json", &list.to_string()).is_err() {
+                    return;
+                }
+                continue;
+            }
             let request: Json = serde_json::from_slice(&body).unwrap();
             let messages = request["messages"].as_array().unwrap().iter();
             let messages = messages.map(|message| message["content"].as_str().unwrap());

@@ -50,12 +50,17 @@ impl Client {
 
     /// Sends a body; what comes back has a good status.
     pub(super) async fn post(&self, endpoint: &Endpoint, body: &serde_json::Value) -> Result<Response, ModelError> {
-        let request = self
-            .0
-            .post(endpoint.url.clone())
-            .headers(endpoint.headers.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .body(body.to_string());
+        let request = self.0.post(endpoint.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_string());
+        self.send(endpoint, request).await
+    }
+
+    /// Asks for something that costs nothing; what comes back has a good status.
+    pub(super) async fn get(&self, endpoint: &Endpoint, url: reqwest::Url) -> Result<Response, ModelError> {
+        self.send(endpoint, self.0.get(url)).await
+    }
+
+    async fn send(&self, endpoint: &Endpoint, request: reqwest::RequestBuilder) -> Result<Response, ModelError> {
+        let request = request.headers(endpoint.headers.clone());
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
         let mut response = Response { inner, endpoint: endpoint.clone(), read: 0 };
         let status = response.inner.status();

@@ -6,7 +6,7 @@ use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
-use super::{Partial, PartialAnswer, chat_completions, messages, sse};
+use super::{Partial, PartialAnswer, chat_completions, messages, responses, sse};
 use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::Protocol;
@@ -41,6 +41,8 @@ impl Endpoint {
         let path = match protocol {
             Protocol::ChatCompletions(quirks) if base.is_empty() => format!("{}/chat/completions", quirks.path),
             Protocol::ChatCompletions(_) => format!("{base}/chat/completions"),
+            Protocol::Responses { path } if base.is_empty() => format!("{path}/responses"),
+            Protocol::Responses { .. } => format!("{base}/responses"),
             Protocol::Messages if base.ends_with("/v1") => format!("{base}/messages"),
             Protocol::Messages => format!("{base}/v1/messages"),
         };
@@ -73,6 +75,22 @@ impl Endpoint {
         &self.url
     }
 
+    /// Where it lists its models. Both protocols have that beside the calls.
+    pub(super) fn models_url(&self) -> Url {
+        let mut url = self.url.clone();
+        let path = url.path();
+        let base = ["/chat/completions", "/responses", "/messages"]
+            .iter()
+            .find_map(|call| path.strip_suffix(call))
+            .unwrap_or(path);
+        let path = format!("{base}/models");
+        url.set_path(&path);
+        if self.protocol == Protocol::Messages {
+            url.query_pairs_mut().append_pair("limit", "1000");
+        }
+        url
+    }
+
     /// Whether it serves OpenAI's own models, whose newer parameter names others do not know.
     pub(super) fn is_openai(&self) -> bool {
         self.provider == "azure" || self.url.host_str() == Some("api.openai.com")
@@ -98,7 +116,8 @@ impl Endpoint {
     pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<PartialAnswer, ModelError> {
         match self.protocol {
             Protocol::Messages => messages::answer(self, json),
-            _ => chat_completions::answer(self, json),
+            Protocol::Responses { .. } => responses::answer(self, json),
+            Protocol::ChatCompletions(_) => chat_completions::answer(self, json),
         }
     }
 
@@ -110,7 +129,8 @@ impl Endpoint {
     ) -> Result<(), ModelError> {
         match self.protocol {
             Protocol::Messages => messages::event(self, event, partial, delta),
-            _ => chat_completions::event(self, event, partial, delta),
+            Protocol::Responses { .. } => responses::event(self, event, partial, delta),
+            Protocol::ChatCompletions(_) => chat_completions::event(self, event, partial, delta),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Calls over HTTP: OpenAI-compatible chat completions and Anthropic messages, streamed or not.
+//! Calls over HTTP: OpenAI-compatible chat completions and responses, and Anthropic messages, streamed or not.
 //!
 //! One request a call: no retries (the machine does those, and counts them), no redirects (they would carry the key
 //! elsewhere), a proxy only where the operator's environment names one, a time limit around everything and one for streams that
@@ -26,8 +26,10 @@ mod endpoint;
 mod messages;
 mod options;
 pub(crate) mod proxy;
+mod responses;
 mod schema;
 mod sse;
+mod tools;
 
 use std::time::Duration;
 
@@ -41,6 +43,9 @@ pub use endpoint::Endpoint;
 
 use crate::limits::Limits;
 use crate::vendors::Protocol;
+
+/// How long a list of models may take.
+const OFFERED: Duration = Duration::from_secs(20);
 
 /// Calls one endpoint.
 #[derive(Debug, Clone)]
@@ -62,6 +67,31 @@ impl HttpModel {
         Self { limits, ..self }
     }
 
+    /// The names of the models that the server offers, which costs nothing. None: it does not say.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be reached, refuses the key, or answers with something else.
+    pub async fn offered(&self) -> Result<Option<Vec<String>>, ModelError> {
+        let asked = async { self.client.get(&self.endpoint, self.endpoint.models_url()).await?.json().await };
+        let json = match tokio::time::timeout(OFFERED, asked).await {
+            Ok(Ok(json)) => json,
+            // Not every server that speaks the protocol has a list.
+            Ok(Err(ModelError { kind: ModelErrorKind::Status(404 | 405 | 501), .. })) => return Ok(None),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => {
+                let what = format!("did not list its models within {}s", OFFERED.as_secs());
+                return Err(self.endpoint.error(ModelErrorKind::Timeout, &what));
+            }
+        };
+        let all = json.get("data").unwrap_or(&json).as_array();
+        let name = |one: &serde_json::Value| {
+            let id = one.get("id")?.as_str()?;
+            Some(id.strip_prefix("models/").unwrap_or(id).to_owned())
+        };
+        Ok(all.map(|all| all.iter().filter_map(name).collect()))
+    }
+
     /// The next bytes of a stream, unless it is silent for too long.
     async fn next(&self, response: &mut client::Response) -> Result<Option<Vec<u8>>, ModelError> {
         let idle = self.limits.idle_ms;
@@ -81,9 +111,11 @@ impl HttpModel {
         partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
+        let names = tools::Names::of(request);
         let body = match self.endpoint.protocol {
-            Protocol::ChatCompletions(quirks) => chat_completions::body(request, &quirks, self.endpoint.is_openai())?,
-            Protocol::Messages => messages::body(request)?,
+            Protocol::ChatCompletions(quirks) => chat_completions::body(&self.endpoint, request, &names, &quirks)?,
+            Protocol::Responses { .. } => responses::body(&self.endpoint, request, &names)?,
+            Protocol::Messages => messages::body(&self.endpoint, request, &names)?,
         };
         let mut response = self.client.post(&self.endpoint, &body).await?;
         partial.begun = true;
@@ -106,7 +138,7 @@ impl HttpModel {
                 }
             }
             return if partial.done || partial.ended {
-                Ok(std::mem::take(partial).whole())
+                Ok(std::mem::take(partial).whole(&names, self.endpoint.provider))
             } else {
                 Err(self
                     .endpoint
@@ -118,7 +150,7 @@ impl HttpModel {
         if request.stream && !partial.answer.text.is_empty() {
             delta(&partial.answer.text);
         }
-        Ok(std::mem::take(partial).whole())
+        Ok(std::mem::take(partial).whole(&names, self.endpoint.provider))
     }
 }
 
@@ -177,6 +209,7 @@ struct Partial {
 #[derive(Debug, Default)]
 struct PartialAnswer {
     text: String,
+    calls: tools::Pieces,
     /// None: the provider has said nothing about it.
     usage: Option<Usage>,
     model: Option<String>,
@@ -200,11 +233,21 @@ impl Partial {
         }
     }
 
-    fn whole(self) -> ModelAnswer {
+    fn whole(mut self, names: &tools::Names, provider: &str) -> ModelAnswer {
         let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
-        self.with(usage)
+        let calls = std::mem::take(&mut self.answer.calls);
+        // Nobody who offers no tools waits for calls.
+        let calls = if names.is_empty() { Vec::new() } else { calls.calls(names, provider) };
+        // Not every server that calls tools says so at the end.
+        let finish = match self.answer.finish {
+            None | Some(Finish::Stop) if !calls.is_empty() => Some(Finish::Tools),
+            Some(Finish::Tools) if calls.is_empty() => Some(Finish::Stop),
+            finish => finish,
+        };
+        ModelAnswer { calls, finish, ..self.with(usage) }
     }
 
+    /// Half a tool call is none.
     fn so_far(self) -> ModelAnswer {
         let usage = self.answer.used_so_far();
         self.with(usage)

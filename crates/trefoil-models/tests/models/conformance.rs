@@ -103,6 +103,24 @@ mod http {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn responses_conform() {
+        let usage = json!({"input_tokens": 5, "output_tokens": 3});
+        let text = json!({"type": "message", "content": [{"type": "output_text", "text": "Tea is a drink"}]});
+        let whole = json!({"status": "completed", "output": [text], "usage": usage});
+        let delta = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
+        let end = json!({"type": "response.completed", "response": whole});
+        let stream: String =
+            [delta("Tea is "), delta("a drink"), end].iter().map(|e| format!("data: {e}\n\n")).collect();
+        let server = Server::start_with(move |body| match body["stream"] == true {
+            true => Reply::stream(&[&stream]),
+            false => Reply::json(whole.clone()),
+        })
+        .await;
+        let registry = server.registry(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "{url}/v1")]);
+        conforms(registry.with_api("openai", trefoil_models::Api::Responses).resolve("openai", "m").unwrap()).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn messages_conform() {
         let usage = json!({"input_tokens": 5, "output_tokens": 3});
         let whole = json!({"content": [{"type": "text", "text": "Tea is a drink"}], "usage": usage});

@@ -19,7 +19,13 @@ mod failures;
 mod finish_and_usage;
 mod plan;
 mod program;
+#[cfg(feature = "http")]
+mod recorded;
 mod request;
+#[cfg(feature = "http")]
+mod responses;
 mod scripted;
 #[cfg(feature = "http")]
 mod server;
+#[cfg(feature = "http")]
+mod tools;

@@ -22,12 +22,13 @@ pub fn request(user: &str) -> ModelRequest {
         guards: Vec::new(),
         stream: false,
         provisional: false,
+        tools: Vec::new(),
     }
 }
 
 /// A message.
 pub fn message(role: Role, text: &str) -> Message {
-    Message { role, content: Value::from(text), parts: Vec::new() }
+    Message::new(role, Value::from(text))
 }
 
 /// A schema as requests carry it.

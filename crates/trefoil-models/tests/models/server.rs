@@ -85,6 +85,11 @@ impl Server {
         all[0].clone()
     }
 
+    /// All requests, in order.
+    pub fn requests(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+
     /// Returns when a client has closed a connection that it was still owed an answer on.
     pub async fn client_gone(&self) {
         tokio::time::timeout(Duration::from_secs(60), self.gone.notified()).await.expect("the connection stays open");

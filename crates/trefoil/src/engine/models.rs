@@ -163,8 +163,7 @@ impl Kept {
     fn registry(&self, parts: &Parts) -> &Registry {
         self.registry.get_or_init(|| {
             let registry = parts.registry.clone().unwrap_or_else(Registry::from_env).with_limits(parts.limits);
-            let says = &parts.settings.addresses;
-            says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file))
+            parts.settings.registry(registry)
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, FrontEnd, Need, NeedKind, Project};
-use trefoil_ir::{Detail, Facts};
+use trefoil_ir::{Detail, Facts, FlowId, Program};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity};
 use trefoil_template::limits;
 
@@ -421,6 +421,22 @@ impl Folder {
 /// The folder of a file.
 pub(super) fn folder_of(file: &Path) -> PathBuf {
     file.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// The programs at a path with the flows of their entries; manifests with mistakes that keep them from running are passed over.
+pub(super) fn programs(loader: &mut Loader, path: &Path) -> Vec<(Program, Vec<FlowId>)> {
+    let made = if loader.options.door.is_folder(path) {
+        let folder = Folder::whole(loader, path, &[]);
+        folder.make(&folder.indices(&folder.listed))
+    } else {
+        let file = loader.manifest(path).file;
+        Folder::made(loader, &folder_of(path), &[path.to_owned()], &[file]).1
+    };
+    let Made { programs, broken, .. } = made;
+    let sound = |entries: Vec<(FileId, FlowId)>| {
+        entries.into_iter().filter(|(file, _)| !broken.contains(file)).map(|(_, flow)| flow).collect()
+    };
+    programs.into_iter().map(|Linked { program, entries, .. }| (program, sound(entries))).collect()
 }
 
 /// Checks everything below the paths; which manifests that were and whether each was proved, and whether a path was of no use.

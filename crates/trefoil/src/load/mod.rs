@@ -23,13 +23,13 @@ mod united;
 mod unproven;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use trefoil_check::{Levels, Limits};
 use trefoil_front::FrontEnd;
-use trefoil_ir::{Detail, Facts, Program};
+use trefoil_ir::{Detail, Facts, FlowId, Program};
 use trefoil_machine::journal::SourceFile;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
@@ -214,6 +214,11 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
         }),
         _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
+}
+
+/// The programs of all manifests at a path, one a dialect, with the flows at which a run may start: to be looked at, not to be run.
+pub fn programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>)> {
+    lower::programs(&mut Loader::new(options.clone()), path)
 }
 
 /// What was read for a report. Taking it apart, node by node, takes a twentieth of the time of a check: whoever ends with the

@@ -12,7 +12,7 @@ mod trust;
 use std::path::{Path, PathBuf};
 
 use trefoil_machine::Reserve;
-use trefoil_models::ModelOverride;
+use trefoil_models::{Api, ModelOverride, Registry};
 use trefoil_prices::Price;
 use trefoil_runtime::{HostLimits, Recovery};
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
@@ -39,6 +39,8 @@ pub struct Settings {
     pub models: Vec<ModelOverride>,
     /// `[providers.NAME] base_url`: provider, address, and the file that says so.
     pub addresses: Vec<(String, String, String)>,
+    /// `[providers.NAME] api`: the interface that a provider is called through.
+    pub apis: Vec<(String, Api)>,
     /// `[prices]`: what a model costs, by `PROVIDER:NAME`. What comes later wins.
     pub prices: Vec<(String, Price)>,
     /// `[paths] allow`: folders outside the project that paths in manifests may lead into.
@@ -57,6 +59,15 @@ pub struct Settings {
     pub keep: Keep,
     /// `[recovery]`: what becomes of tools and commands of which nobody knows whether they were done.
     pub recovery: Recovery,
+}
+
+impl Settings {
+    /// A registry with the addresses and interfaces that these files give providers.
+    pub fn registry(&self, registry: Registry) -> Registry {
+        let addresses = self.addresses.iter();
+        let registry = addresses.fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
+        self.apis.iter().fold(registry, |r, (provider, api)| r.with_api(provider, *api))
+    }
 }
 
 /// What was found for a target.

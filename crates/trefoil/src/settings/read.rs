@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_machine::Reserve;
-use trefoil_models::{ModelOverride, Registry};
+use trefoil_models::vendors::vendor;
+use trefoil_models::{Api, ModelOverride, Registry};
 use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_runtime::OnUnknown;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
@@ -153,11 +154,18 @@ impl SettingsReading<'_> {
                     let says = (provider.to_owned(), address.to_owned(), self.name.to_owned());
                     self.found.settings.addresses.push(says);
                 }
+                ("api", Some(name)) => match Api::read(name) {
+                    Some(api) if vendor(provider).is_some_and(|v| v.protocol.through(api).is_some()) => {
+                        self.found.settings.apis.push((provider.to_owned(), api));
+                    }
+                    _ => self.wrong(value.span(), &self.no_such_api(provider)),
+                },
+                ("api", None) => self.wrong(value.span(), &self.no_such_api(provider)),
                 ("base_url", None) => self.wrong(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`"),
                 (name, _) => {
                     self.wrong(
                         key.span(),
-                        &format!("`[providers.{provider}]` has no key `{name}`; its only key is `base_url`"),
+                        &format!("`[providers.{provider}]` has no key `{name}`; its keys are `base_url`, `api`"),
                     );
                 }
             }
@@ -197,6 +205,13 @@ impl SettingsReading<'_> {
         };
         let price = Price { rates: Rates { input, output, ..rates }, ..Price::default() };
         self.found.settings.prices.push((model.to_owned(), price));
+    }
+
+    fn no_such_api(&self, provider: &str) -> String {
+        match vendor(provider).and_then(|vendor| vendor.protocol.through(Api::Responses)) {
+            Some(_) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
+            None => format!("`{provider}` has only one interface; remove `api`"),
+        }
     }
 
     fn limit(&mut self, key: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {

@@ -203,8 +203,9 @@ fn requests() -> Vec<(&'static str, Request)> {
             id: "call_1".into(),
             name: "search".into(),
             arguments: [("q", Value::from("x"))].into_iter().collect(),
+            sealed: None,
         },
-        ToolUse { id: "call_2".into(), name: "search".into(), arguments: "{not json".into() },
+        ToolUse { id: "call_2".into(), name: "search".into(), arguments: "{not json".into(), sealed: None },
     ];
     let answer = |id: &str, text: &str| Message { answers: Some(id.into()), ..say(Role::Tool, text.into()) };
     let turns = vec![

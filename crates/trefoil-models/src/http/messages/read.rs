@@ -1,73 +1,14 @@
-//! Anthropic's messages.
+//! What comes back, whole or in pieces.
 
-use serde_json::{Value as Json, json};
-use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
+use serde_json::Value as Json;
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 
-use super::{Endpoint, Partial, PartialAnswer, client, options, schema, sse};
-
-/// Sent when the manifest sets none: the protocol demands a number, and every model takes this one.
-pub const DEFAULT_MAX_TOKENS: u32 = 8192;
-
-/// The request body. Anthropic has no seed and no penalties: those are skipped.
-pub(super) fn body(request: &ModelRequest) -> Result<Json, ModelError> {
-    let p = &request.parameters;
-    let mut system: Vec<String> = request
-        .messages
-        .iter()
-        .filter(|m| m.role == Role::System)
-        .map(|m| m.content.to_text().to_string())
-        .filter(|text| !text.is_empty())
-        .collect();
-    if let Some((_, schema)) = &request.schema {
-        system.push(schema::instruction(&schema.to_json()));
-    }
-    let messages: Vec<Json> = request
-        .messages
-        .iter()
-        .filter_map(|m| {
-            let role = match m.role {
-                Role::System => return None,
-                Role::User | Role::Tool => "user",
-                Role::Assistant => "assistant",
-            };
-            Some(json!({"role": role, "content": &*m.content.to_text()}))
-        })
-        .collect();
-    let mut body = json!({
-        "model": &*request.model,
-        "max_tokens": p.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-        "messages": messages,
-    });
-    let mut set = |name: &str, value: Json| {
-        if let Json::Object(body) = &mut body {
-            body.insert(name.to_owned(), value);
-        }
-    };
-    if !system.is_empty() {
-        set("system", system.join("\n\n").into());
-    }
-    let numbers = [
-        ("temperature", p.temperature.map(Json::from)),
-        ("top_p", p.top_p.map(Json::from)),
-        ("top_k", p.top_k.map(Json::from)),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            set(name, value);
-        }
-    }
-    if !p.stop.is_empty() {
-        set("stop_sequences", p.stop.iter().map(|s| Json::from(&**s)).collect());
-    }
-    if request.stream {
-        set("stream", true.into());
-    }
-    options::merge(&mut body, p.provider_options.as_ref())?;
-    Ok(body)
-}
+use super::THOUGHTS;
+use crate::http::tools::Pieces;
+use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
 
 /// A whole answer: its text blocks, one after the other.
-pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let blocks = json
         .get("content")
@@ -78,17 +19,22 @@ pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, 
         .filter(|b| b.get("type").and_then(Json::as_str) == Some("text"))
         .filter_map(|b| b.get("text")?.as_str())
         .collect();
+    let mut calls = Pieces::default();
+    for (at, block) in blocks.iter().enumerate() {
+        begin(at as u64, block, &mut calls);
+    }
     let mut usage = None;
     count(json.get("usage"), &mut usage);
     let finish = json.get("stop_reason").and_then(Json::as_str).and_then(finish);
     let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    Ok(PartialAnswer { text, usage, model: model(json), finish, id })
+    Ok(PartialAnswer { text, calls, usage, model: model(json), finish, id })
 }
 
 /// Why it stopped: <https://docs.anthropic.com/en/api/handling-stop-reasons>.
 fn finish(reason: &str) -> Option<Finish> {
     match reason {
         "end_turn" | "stop_sequence" => Some(Finish::Stop),
+        "tool_use" => Some(Finish::Tools),
         "max_tokens" | "model_context_window_exceeded" => Some(Finish::Length),
         "refusal" => Some(Finish::Refused),
         _ => None,
@@ -96,7 +42,7 @@ fn finish(reason: &str) -> Option<Finish> {
 }
 
 /// One event of a streamed answer.
-pub(super) fn event(
+pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
     partial: &mut Partial,
@@ -112,15 +58,17 @@ pub(super) fn event(
             count(message.get("usage"), &mut partial.answer.usage);
         }
         "content_block_start" => {
-            let block = json.get("content_block");
-            if let Some(text) = block.filter(|b| is_text(b)).and_then(|b| b.get("text")?.as_str()) {
+            let block = json.get("content_block").unwrap_or(&Json::Null);
+            if let Some(text) = block.get("text").and_then(Json::as_str).filter(|_| is_text(block)) {
                 partial.push(text, delta);
             }
+            begin(index(&json), block, &mut partial.answer.calls);
         }
         "content_block_delta" => {
             if let Some(text) = json.pointer("/delta/text").and_then(Json::as_str) {
                 partial.push(text, delta);
             }
+            go_on(index(&json), json.get("delta").unwrap_or(&Json::Null), &mut partial.answer.calls);
         }
         "message_delta" => {
             count(json.get("usage"), &mut partial.answer.usage);
@@ -134,6 +82,48 @@ pub(super) fn event(
         _ => {}
     }
     Ok(())
+}
+
+fn index(json: &Json) -> u64 {
+    json.get("index").and_then(Json::as_u64).unwrap_or_default()
+}
+
+/// A block that is not text: a tool call, or a thought that goes with one. Whole, or its beginning.
+fn begin(index: u64, block: &Json, calls: &mut Pieces) {
+    match block.get("type").and_then(Json::as_str) {
+        Some("tool_use") => {
+            let Some(piece) = calls.at(Some(index), block.get("id").and_then(Json::as_str)) else { return };
+            block.get("name").and_then(Json::as_str).unwrap_or_default().clone_into(&mut piece.name);
+            // A stream begins with an empty one.
+            if let Some(input) = block.get("input").filter(|input| input.as_object().is_none_or(|o| !o.is_empty())) {
+                piece.arguments = input.to_string();
+            }
+        }
+        Some("thinking" | "redacted_thinking") => {
+            if let Json::Array(thoughts) = calls.beside.entry(THOUGHTS).or_insert_with(|| Json::Array(Vec::new())) {
+                thoughts.push(block.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// More of such a block.
+fn go_on(index: u64, delta: &Json, calls: &mut Pieces) {
+    let text = |name: &str| delta.get(name).and_then(Json::as_str);
+    if let Some(more) = text("partial_json")
+        && let Some(piece) = calls.at(Some(index), None)
+    {
+        piece.arguments.push_str(more);
+    }
+    for name in ["thinking", "signature"] {
+        let last = calls.beside.get_mut(THOUGHTS).and_then(|all| all.as_array_mut()?.last_mut()?.as_object_mut());
+        if let (Some(more), Some(thought)) = (text(name), last) {
+            let before = thought.get(name).and_then(Json::as_str).unwrap_or_default();
+            let whole = format!("{before}{more}");
+            thought.insert(name.to_owned(), whole.into());
+        }
+    }
 }
 
 fn is_text(block: &Json) -> bool {

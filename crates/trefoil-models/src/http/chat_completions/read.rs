@@ -1,84 +1,14 @@
-//! OpenAI's chat completions, as everybody else took them over.
+//! What comes back, whole or in pieces.
 
-use serde_json::{Value as Json, json};
-use trefoil_ir::AnswerFormat;
-use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
+use serde_json::{Map, Value as Json};
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
 
-use super::{Endpoint, Partial, PartialAnswer, client, options, schema, sse};
-use crate::vendors::ChatQuirks;
-
-/// The request body. `openai`: the server is OpenAI's own, which wants `max_completion_tokens` where the others know
-/// `max_tokens`.
-pub(super) fn body(request: &ModelRequest, quirks: &ChatQuirks, openai: bool) -> Result<Json, ModelError> {
-    let mut messages: Vec<Json> = request
-        .messages
-        .iter()
-        .map(|m| {
-            let role = match m.role {
-                Role::System => "system",
-                Role::User => "user",
-                Role::Assistant => "assistant",
-                Role::Tool => "tool",
-            };
-            json!({"role": role, "content": &*m.content.to_text()})
-        })
-        .collect();
-    let schema = request.schema.as_ref().map(|(name, schema)| (schema::name(name), schema.to_json()));
-    if let Some((_, schema)) = schema.as_ref().filter(|_| !quirks.json_schema) {
-        // After the system message that is there, so that it has the last word before the conversation.
-        let at = usize::from(request.messages.first().is_some_and(|m| m.role == Role::System));
-        messages.insert(at, json!({"role": "system", "content": schema::instruction(schema)}));
-    }
-    let mut body = json!({"model": &*request.model, "messages": messages});
-    let mut set = |name: &str, value: Json| {
-        if let Json::Object(body) = &mut body {
-            body.insert(name.to_owned(), value);
-        }
-    };
-    let p = &request.parameters;
-    let numbers = [
-        ("temperature", p.temperature.map(Json::from)),
-        ("top_p", p.top_p.map(Json::from)),
-        ("top_k", p.top_k.map(Json::from)),
-        (if openai { "max_completion_tokens" } else { "max_tokens" }, p.max_tokens.map(Json::from)),
-        ("presence_penalty", p.presence_penalty.map(Json::from)),
-        ("frequency_penalty", p.frequency_penalty.map(Json::from)),
-        (quirks.seed, p.seed.map(Json::from)),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            set(name, value);
-        }
-    }
-    if !p.stop.is_empty() {
-        set("stop", p.stop.iter().map(|s| Json::from(&**s)).collect());
-    }
-    match schema {
-        Some((name, schema)) if quirks.json_schema => {
-            let strict = schema::is_strict(&schema);
-            set(
-                "response_format",
-                json!({"type": "json_schema", "json_schema": {"name": name, "strict": strict, "schema": schema}}),
-            );
-        }
-        Some(_) => set("response_format", json!({"type": "json_object"})),
-        None if matches!(request.format, AnswerFormat::Json(_)) => {
-            set("response_format", json!({"type": "json_object"}));
-        }
-        None => {}
-    }
-    if request.stream {
-        set("stream", true.into());
-        if quirks.stream_options {
-            set("stream_options", json!({"include_usage": true}));
-        }
-    }
-    options::merge(&mut body, p.provider_options.as_ref())?;
-    Ok(body)
-}
+use crate::http::tools::Pieces;
+use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
+use crate::vendors::Protocol;
 
 /// A whole answer.
-pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
     refused(endpoint, json)?;
     let message = json
         .pointer("/choices/0/message")
@@ -92,7 +22,45 @@ pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, 
     // A model that will not answer says so beside an empty content.
     let text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
     let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
-    Ok(PartialAnswer { text, usage: usage(json.get("usage")), model: model(json), finish, id })
+    let mut calls = Pieces::default();
+    add_calls(endpoint, message, true, &mut calls);
+    Ok(PartialAnswer { text, calls, usage: usage(json.get("usage")), model: model(json), finish, id })
+}
+
+/// The tool calls of a whole message, or of a piece of one.
+fn add_calls(endpoint: &Endpoint, message: &Json, whole: bool, calls: &mut Pieces) {
+    let text = |json: Option<&Json>| json.and_then(Json::as_str).map(str::to_owned);
+    for (at, one) in message.get("tool_calls").and_then(Json::as_array).into_iter().flatten().enumerate() {
+        // Pieces say which call they belong to; in a whole message each is one.
+        let index = if whole { Some(at as u64) } else { one.get("index").and_then(Json::as_u64) };
+        let Some(piece) = calls.at(index, one.get("id").and_then(Json::as_str)) else { continue };
+        if let Some(name) = text(one.pointer("/function/name")) {
+            piece.name.push_str(&name);
+        }
+        match one.pointer("/function/arguments") {
+            Some(Json::String(text)) => piece.arguments.push_str(text),
+            Some(object @ Json::Object(_)) => piece.arguments = object.to_string(),
+            _ => {}
+        }
+        if let Some(extra) = one.get("extra_content").filter(|extra| extra.is_object()) {
+            piece.beside.insert("extra_content".to_owned(), extra.clone());
+        }
+    }
+    let Protocol::ChatCompletions(quirks) = endpoint.protocol else { return };
+    for name in quirks.thoughts {
+        if let Some(more) = message.get(*name).filter(|more| !more.is_null()) {
+            add(&mut calls.beside, name, more);
+        }
+    }
+}
+
+/// Texts grow, lists grow, anything else is what came last.
+fn add(to: &mut Map<String, Json>, name: &str, more: &Json) {
+    match (to.get_mut(name), more) {
+        (Some(Json::String(text)), Json::String(more)) => text.push_str(more),
+        (Some(Json::Array(all)), Json::Array(more)) => all.extend(more.iter().cloned()),
+        _ => drop(to.insert(name.to_owned(), more.clone())),
+    }
 }
 
 /// Why it stopped: <https://platform.openai.com/docs/api-reference/chat/object>, with the words of others beside. What
@@ -100,6 +68,7 @@ pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, 
 fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelError> {
     Ok(match reason {
         "stop" | "eos" | "end_turn" => Some(Finish::Stop),
+        "tool_calls" | "function_call" | "tool_use" => Some(Finish::Tools),
         "length" | "max_tokens" | "model_length" => Some(Finish::Length),
         "content_filter" => Some(Finish::Filtered),
         "refusal" => Some(Finish::Refused),
@@ -112,7 +81,7 @@ fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelErro
 }
 
 /// One event of a streamed answer.
-pub(super) fn event(
+pub fn event(
     endpoint: &Endpoint,
     event: &sse::Event,
     partial: &mut Partial,
@@ -145,6 +114,9 @@ pub(super) fn event(
                     partial.answer.finish = Some(Finish::Refused);
                 }
             }
+        }
+        if let Some(piece) = choice.get("delta") {
+            add_calls(endpoint, piece, false, &mut partial.answer.calls);
         }
         if let Some(reason) = choice.get("finish_reason").and_then(Json::as_str) {
             let finish = finish(endpoint, reason)?;

@@ -3,6 +3,10 @@
 //! Addresses and keys come from the operator: this environment, and nothing that a manifest names. Reads the process's
 //! environment in one place only, [`Registry::from_env`].
 
+mod configured;
+#[cfg(feature = "http")]
+mod probe;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,7 +17,11 @@ use trefoil_syntax::suggest;
 use crate::address::{Address, AddressError};
 use crate::credential::Credential;
 use crate::limits::Limits;
-use crate::vendors::{VENDORS, Vendor, vendor};
+use crate::vendors::{Api, Protocol, VENDORS, Vendor, vendor};
+
+pub use configured::{Configured, SaidBy};
+#[cfg(feature = "http")]
+pub use probe::{ANSWER_TOKENS, QUESTION};
 
 /// The environment of all providers.
 #[derive(Clone)]
@@ -21,6 +29,8 @@ pub struct Registry {
     env: Arc<HashMap<String, String>>,
     /// The files that addresses came from, by provider.
     files: Arc<HashMap<&'static str, Arc<str>>>,
+    /// The interfaces that files chose, by provider.
+    apis: Arc<HashMap<&'static str, Api>>,
     limits: Limits,
     #[cfg(feature = "http")]
     client: Arc<std::sync::OnceLock<crate::http::Client>>,
@@ -81,6 +91,7 @@ impl Registry {
         Self {
             env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
             files: Arc::default(),
+            apis: Arc::default(),
             limits: Limits::default(),
             #[cfg(feature = "http")]
             client: Arc::default(),
@@ -117,6 +128,20 @@ impl Registry {
             Arc::make_mut(&mut self.files).insert(vendor.name, file.into());
         }
         self
+    }
+
+    /// The same with a provider called through another of its interfaces. One that has only one stays as it is.
+    #[must_use]
+    pub fn with_api(mut self, provider: &str, api: Api) -> Self {
+        if let Some(vendor) = vendor(provider).filter(|vendor| vendor.protocol.through(api).is_some()) {
+            Arc::make_mut(&mut self.apis).insert(vendor.name, api);
+        }
+        self
+    }
+
+    fn protocol(&self, vendor: &Vendor) -> Protocol {
+        let chosen = self.apis.get(vendor.name).and_then(|api| vendor.protocol.through(*api));
+        chosen.unwrap_or(vendor.protocol)
     }
 
     /// The names of all providers, available or not.
@@ -182,9 +207,19 @@ impl Registry {
     }
 
     fn provider(&self, provider: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
+        self.connect(self.ready(provider)?)
+    }
+
+    /// Why a provider cannot be called.
+    pub fn problem(&self, provider: &str) -> Option<String> {
+        self.ready(provider).err().map(|error| error.message)
+    }
+
+    /// A provider that can be called, or why it cannot.
+    fn ready(&self, provider: &str) -> Result<&'static Vendor, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
         match (self.availability(provider), vendor(provider)) {
-            (Availability::Ready, Some(vendor)) => self.connect(vendor),
+            (Availability::Ready, Some(vendor)) => Ok(vendor),
             (Availability::NoKey { variable, or: None }, _) => {
                 Err(setup(format!("`{provider}` needs `{variable}` in the environment")))
             }
@@ -198,10 +233,15 @@ impl Registry {
 
     #[cfg(feature = "http")]
     fn connect(&self, vendor: &Vendor) -> Result<Arc<dyn ModelProvider>, ModelError> {
+        Ok(Arc::new(self.http(vendor)?))
+    }
+
+    #[cfg(feature = "http")]
+    fn http(&self, vendor: &Vendor) -> Result<crate::http::HttpModel, ModelError> {
         let read = |variable: &str| self.env.get(variable).map(String::as_str);
         let base = read(vendor.base_url_variable).or(vendor.base_url).unwrap_or("");
         let key = read(vendor.key_variable).and_then(Credential::new);
-        let endpoint = crate::http::Endpoint::new(vendor.name, vendor.protocol, base, key)?;
+        let endpoint = crate::http::Endpoint::new(vendor.name, self.protocol(vendor), base, key)?;
         let client = match self.client.get() {
             Some(client) => client.clone(),
             None => {
@@ -209,7 +249,7 @@ impl Registry {
                 self.client.get_or_init(|| client).clone()
             }
         };
-        Ok(Arc::new(crate::http::HttpModel::new(client, endpoint).limits(self.limits)))
+        Ok(crate::http::HttpModel::new(client, endpoint).limits(self.limits))
     }
 
     #[cfg(not(feature = "http"))]

@@ -1,0 +1,19 @@
+//! Rows of words in columns.
+
+use unicode_width::UnicodeWidthStr as _;
+
+/// A line for each row; columns are as wide as their widest cell.
+pub fn columns<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
+    let rows: Vec<[String; N]> = rows.into_iter().collect();
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| {
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
+            format!("{cell}{pad}")
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

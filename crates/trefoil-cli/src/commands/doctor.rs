@@ -1,0 +1,334 @@
+//! `trefoil doctor [PATH]`: tries what a run would need. Whatever costs money is announced, and done only if somebody agrees.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value as Json, json};
+use trefoil::internals::secrets::Vault;
+use trefoil::models::{Availability, ModelOverride, Registry};
+use trefoil::store::{Store as _, StoreError};
+use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
+use trefoil_prices::{Dollars, Price, estimate, listed};
+use trefoil_syntax::Severity;
+use trefoil_syntax::suggest::nearest;
+
+use super::count;
+use crate::args::{DialectArg, PathArgs};
+use crate::harmless::{self, safe};
+use crate::offer::Offer;
+use crate::store::{StoreArgs, block_on, now};
+use crate::{exit, output};
+
+/// Try what runs need: settings, store, secrets, providers, and models if you agree to the calls
+#[derive(Args)]
+pub struct Doctor {
+    /// A manifest or a folder whose models are tried
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Model to try instead of those of the workflows: PROVIDER:NAME (repeatable)
+    #[arg(long = "model", value_name = "MODEL", value_parser = model)]
+    models: Vec<(String, String)>,
+    /// Call the models without asking
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    dialect: DialectArg,
+    #[command(flatten)]
+    paths: PathArgs,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    no_config: bool,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn model(text: &str) -> Result<(String, String), String> {
+    match text.parse::<ModelOverride>() {
+        Ok(ref read @ ModelOverride::Named { ref provider, ref model }) => {
+            read.unknown_provider().map_or_else(|| Ok((provider.to_string(), model.to_string())), Err)
+        }
+        _ => Err("write `provider:name`".to_owned()),
+    }
+}
+
+/// What came of trying something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Fine,
+    /// It works, and may not be as meant.
+    Doubtful,
+    Wrong,
+    /// It was not tried.
+    Skipped,
+}
+
+impl Found {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Fine => "ok",
+            Self::Doubtful => "warning",
+            Self::Wrong => "error",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+struct Finding {
+    what: String,
+    found: Found,
+    says: String,
+    help: Option<String>,
+}
+
+/// Exit code 0: nothing is wrong; 1: something is; 2: the path cannot be read.
+pub fn run(args: &Doctor) -> u8 {
+    let offer = match Offer::find(&args.path, args.no_config, &args.dialect, &args.paths) {
+        Ok(offer) => offer,
+        Err(code) => return code,
+    };
+    let mut report = Report { text: args.format == Format::Text, all: Vec::new() };
+    report.add(settings(&offer));
+    match store(&args.store) {
+        Ok(found) => report.add(found),
+        Err(code) => return code,
+    }
+    report.add(secrets());
+    let done = block_on(async {
+        providers(&offer, &mut report).await;
+        models(args, &offer, &mut report).await;
+    });
+    if let Err(code) = done {
+        return code;
+    }
+    report.end()
+}
+
+struct Report {
+    text: bool,
+    all: Vec<Finding>,
+}
+
+impl Report {
+    /// A line at once: a provider that does not answer takes its time.
+    fn add(&mut self, finding: Finding) {
+        if self.text {
+            let line = format!("{:8} {}: {}", finding.found.word(), safe(&finding.what), safe(&finding.says));
+            let help = finding.help.as_deref().map(|help| format!("\n{:8} {}", "", safe(help))).unwrap_or_default();
+            // What cannot be written is told at the end.
+            let _ = output::result(&format!("{line}{help}\n"));
+        }
+        self.all.push(finding);
+    }
+
+    fn end(&self) -> u8 {
+        let wrong = self.all.iter().filter(|one| one.found == Found::Wrong).count() as u64;
+        let code = if wrong == 0 { exit::OK } else { exit::FAILED };
+        let written = match self.text {
+            true => output::result(&match wrong {
+                0 => "nothing is wrong\n".to_owned(),
+                n => format!("{} found\n", count(n, "problem")),
+            }),
+            false => output::result(&harmless::json(&format_args!("{:#}\n", self.json()))),
+        };
+        written.max(code)
+    }
+
+    fn json(&self) -> Json {
+        let one = |one: &Finding| json!({"what": one.what, "result": one.found.word(), "message": one.says, "help": one.help});
+        json!({"version": 1, "checks": self.all.iter().map(one).collect::<Vec<_>>()})
+    }
+}
+
+fn finding(what: impl Into<String>, found: Found, says: impl Into<String>) -> Finding {
+    Finding { what: what.into(), found, says: says.into(), help: None }
+}
+
+/// What is wrong or not trusted has been shown with its excerpt.
+fn settings(offer: &Offer) -> Finding {
+    let all = &offer.found.findings;
+    match all.iter().find(|d| d.severity == Severity::Error) {
+        Some(d) => Finding { help: d.help.clone(), ..finding("settings", Found::Wrong, d.message.clone()) },
+        None => finding("settings", Found::Fine, "can be read, and what they say counts"),
+    }
+}
+
+fn store(args: &StoreArgs) -> Result<Finding, u8> {
+    let wrong = |error: &StoreError| Finding {
+        help: error.help().map(Into::into),
+        ..finding("store", Found::Wrong, error.to_string())
+    };
+    let store = match args.try_look() {
+        Ok(store) => store,
+        Err(StoreError::Missing { path }) => {
+            return Ok(finding("store", Found::Fine, format!("no runs yet; `{}` will be created", path.display())));
+        }
+        Err(error) => return Ok(wrong(&error)),
+    };
+    let path = store.path().display().to_string();
+    Ok(match block_on(store.check())? {
+        Ok(health) if health.problems.is_empty() => {
+            finding("store", Found::Fine, format!("{} in `{path}`", count(health.runs, "run")))
+        }
+        Ok(health) => Finding {
+            help: Some("run `trefoil store check`".to_owned()),
+            ..finding("store", Found::Wrong, format!("{} in `{path}`", count(health.problems.len() as u64, "problem")))
+        },
+        Err(error) => wrong(&error),
+    })
+}
+
+fn secrets() -> Finding {
+    match Vault::of_user().map(|vault| vault.names()) {
+        None => finding("secrets", Found::Skipped, "this user has no configuration folder"),
+        Some(Ok(names)) => {
+            finding("secrets", Found::Fine, format!("{} in the encrypted file", count(names.len() as u64, "secret")))
+        }
+        Some(Err(why)) => finding("secrets", Found::Wrong, why.to_string()),
+    }
+}
+
+/// Reaches each provider that is set up, with its key, for its list of models. That costs nothing.
+async fn providers(offer: &Offer, report: &mut Report) {
+    for one in offer.providers.iter().filter(|one| offer.is_of_interest(one)) {
+        let what = one.provider;
+        if one.availability != Availability::Ready {
+            let says = offer.registry.problem(what).unwrap_or_default();
+            let wanted = offer.models.iter().any(|model| model.provider() == Some(what) && model.problem.is_some());
+            report.add(finding(what, if wanted { Found::Wrong } else { Found::Skipped }, says));
+            continue;
+        }
+        let address = one.address.as_deref().unwrap_or_default();
+        let accepts = if one.has_key { "accepts the key" } else { "answers" };
+        let list = match offer.registry.offered(what).await {
+            Ok(Some(list)) => list,
+            Ok(None) => {
+                report.add(finding(what, Found::Fine, format!("{address} answers; it does not list its models")));
+                continue;
+            }
+            Err(error) => {
+                let help = error.help.clone().or_else(|| help_for(&error.kind, one.key_variable));
+                report.add(Finding { help, ..finding(what, Found::Wrong, error.message) });
+                continue;
+            }
+        };
+        report.add(finding(
+            what,
+            Found::Fine,
+            format!("{address} {accepts} and offers {}", count(list.len() as u64, "model")),
+        ));
+        // A deployment has a name of its own, which is in no list.
+        for model in offer.models.iter().filter(|model| what != "azure" && model.provider() == Some(what)) {
+            let name = model.name.split_once(':').map_or("", |(_, name)| name);
+            if list.iter().any(|known| known == name) || list.is_empty() {
+                continue;
+            }
+            let near = nearest(name, list.iter().map(String::as_str));
+            let help = near.map(|near| format!("did you mean `{what}:{near}`?"));
+            let says = format!("`{what}` does not list it");
+            report.add(Finding { help, ..finding(model.name.clone(), Found::Doubtful, says) });
+        }
+    }
+}
+
+fn help_for(kind: &trefoil::ports::ModelErrorKind, variable: &str) -> Option<String> {
+    use trefoil::ports::ModelErrorKind as Kind;
+    match kind {
+        Kind::Status(401 | 403) => Some(format!("check the key in `{variable}`")),
+        Kind::Network | Kind::Timeout => {
+            Some("check the address and the network; proxies come from `HTTPS_PROXY`".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Calls each model once, if somebody agrees.
+async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
+    let all = wanted(args, offer);
+    if all.is_empty() {
+        return;
+    }
+    let priced: Vec<Option<u64>> = all.iter().map(|(_, _, price)| price.as_ref().map(most)).collect();
+    let most: u64 = priced.iter().flatten().sum();
+    let unknown = priced.iter().filter(|price| price.is_none()).count() as u64;
+    let cost = match unknown {
+        0 => format!("at most {}", Dollars(most)),
+        n => format!("at most {}, and {} without a known price", Dollars(most), count(n, "call")),
+    };
+    let names: Vec<String> =
+        all.iter().map(|(provider, model, _)| format!("`{}`", safe(&format!("{provider}:{model}")))).collect();
+    let calls = count(all.len() as u64, "call");
+    output::note(&format!(
+        "{calls} to try {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
+        names.join(", ")
+    ));
+    if !(args.yes || agreed()) {
+        for (provider, model, _) in all {
+            let says = "not called; add `--yes` to call it";
+            report.add(finding(format!("{provider}:{model}"), Found::Skipped, says));
+        }
+        return;
+    }
+    for (provider, model, price) in all {
+        report.add(called(&offer.registry, &provider, &model, price.as_ref()).await);
+    }
+}
+
+async fn called(registry: &Registry, provider: &str, model: &str, price: Option<&Price>) -> Finding {
+    let what = format!("{provider}:{model}");
+    let began = std::time::Instant::now();
+    match registry.greet(provider, model).await {
+        Ok(answer) => {
+            let usage = answer.usage.priced(price);
+            let cost = match (usage.is_known(), usage.cost_micro) {
+                (true, cost) if price.is_some() => Dollars(cost).to_string(),
+                _ => "cost unknown".to_owned(),
+            };
+            let by = answer.model.filter(|by| by != model).map(|by| format!(" as `{by}`")).unwrap_or_default();
+            let seconds = began.elapsed().as_secs_f64();
+            finding(what, Found::Fine, format!("answers{by} in {seconds:.1}s ({cost})"))
+        }
+        Err(error) => Finding { help: error.help, ..finding(what, Found::Wrong, error.message) },
+    }
+}
+
+/// The models to try, each once, with their prices.
+fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> {
+    if !args.models.is_empty() {
+        let day = now() / 86_400_000;
+        let known =
+            |name: &str| offer.found.settings.prices.iter().rev().find(|(of, _)| of == name).map(|(_, p)| p.clone());
+        let price = |provider: &str, model: &str| {
+            known(&format!("{provider}:{model}")).or_else(|| listed(provider, model, day))
+        };
+        return args.models.iter().map(|(p, m)| (p.clone(), m.clone(), price(p, m))).collect();
+    }
+    let callable = offer.models.iter().filter(|model| model.problem.is_none());
+    let parts = callable.filter_map(|model| Some((model.name.split_once(':')?, model.price.clone())));
+    parts.map(|((provider, model), price)| (provider.to_owned(), model.to_owned(), price)).collect()
+}
+
+/// The most that the call can cost.
+fn most(price: &Price) -> u64 {
+    price.at_most(QUESTION.len() as u64 + estimate::MESSAGE, u64::from(ANSWER_TOKENS))
+}
+
+fn agreed() -> bool {
+    if !output::interactive() {
+        return false;
+    }
+    let _ = write!(anstream::stderr(), "call? [y/N] ");
+    let _ = anstream::stderr().flush();
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}

@@ -1,0 +1,174 @@
+//! `trefoil models [PATH]`: which providers, aliases and models there are, and what they cost. Calls nobody.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value as Json, json};
+use trefoil::models::{Availability, Configured, SaidBy};
+use trefoil_prices::Dollars;
+
+use crate::args::{DialectArg, PathArgs};
+use crate::columns::columns;
+use crate::harmless::{json as json_text, safe};
+use crate::offer::{Alias, Offer, UsedModel};
+use crate::output;
+use crate::run::words::grouped;
+
+/// List providers, aliases, and the models of the workflows here with their prices
+#[derive(Args)]
+pub struct Models {
+    /// A manifest or a folder whose models are listed
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    #[command(flatten)]
+    dialect: DialectArg,
+    #[command(flatten)]
+    paths: PathArgs,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    no_config: bool,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Exit code 0; 1: the list cannot be written; 2: the path cannot be read.
+pub fn run(args: &Models) -> u8 {
+    let offer = match Offer::find(&args.path, args.no_config, &args.dialect, &args.paths) {
+        Ok(offer) => offer,
+        Err(code) => return code,
+    };
+    output::result(&match args.format {
+        Format::Text => text(&offer, &args.path),
+        Format::Json => json_text(&format_args!("{:#}\n", as_json(&offer))),
+    })
+}
+
+fn text(offer: &Offer, path: &Path) -> String {
+    let mut out = "providers\n".to_owned();
+    let (shown, others): (Vec<_>, Vec<_>) = offer.providers.iter().partition(|one| offer.is_of_interest(one));
+    let rows = shown.iter().map(|one| {
+        let address = one.address.as_deref().unwrap_or("no address");
+        [one.provider.to_owned(), status(one), format!("{}{}", safe(address), said_by(one))]
+    });
+    out += &indented(rows);
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|one| one.provider).collect();
+        out += &format!("  not set up: {}\n", names.join(", "));
+    }
+    if !offer.aliases.is_empty() {
+        out += "\naliases\n";
+        let rows = offer.aliases.iter().map(|Alias { name, models }| {
+            [safe(name).into_owned(), models.iter().map(|model| safe(model)).collect::<Vec<_>>().join(", else ")]
+        });
+        out += &indented(rows);
+    }
+    out += &format!("\nmodels in {}\n", safe(&path.display().to_string()));
+    if offer.models.is_empty() {
+        out += "  none\n";
+    }
+    let rows = offer.models.iter().map(|model| {
+        let price = match &model.price {
+            Some(price) if price.is_free() => "free".to_owned(),
+            Some(price) => format!("{} in, {} out", Dollars(price.rates.input), Dollars(price.rates.output)),
+            None => "price unknown".to_owned(),
+        };
+        let window =
+            model.window.map_or_else(|| "window unknown".to_owned(), |window| format!("{} tokens", grouped(window)));
+        let agents: Vec<_> = model.agents.iter().map(|agent| safe(agent)).collect();
+        [safe(&model.name).into_owned(), price, window, agents.join(", ")]
+    });
+    out += &indented(rows);
+    if offer.models.iter().any(|model| model.price.as_ref().is_some_and(|price| !price.is_free())) {
+        out += "  prices are for a million tokens\n";
+    }
+    for (model, why) in offer.models.iter().filter_map(|model| Some((model, model.problem.as_ref()?))) {
+        out += &format!("\n{} cannot be called: {}\n", safe(&model.name), safe(why));
+    }
+    out
+}
+
+fn indented<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
+    columns(rows).iter().map(|line| format!("  {line}\n")).collect()
+}
+
+/// Whether it can be called, and by which key.
+fn status(one: &Configured) -> String {
+    match one.availability {
+        Availability::Ready if one.has_key => format!("key from {}", one.key_variable),
+        Availability::Ready => "no key needed".to_owned(),
+        Availability::NoKey { variable, or: None } => format!("needs {variable}"),
+        Availability::NoKey { variable, or: Some(other) } => format!("needs {variable} or {other}"),
+        Availability::BadAddress { variable, why } => format!("{variable} {why}"),
+        Availability::Unknown => "unknown".to_owned(),
+    }
+}
+
+fn said_by(one: &Configured) -> String {
+    let open = if one.open { ", not encrypted" } else { "" };
+    match &one.said_by {
+        SaidBy::Vendor => String::new(),
+        SaidBy::Variable(variable) => format!(" (from {variable}{open})"),
+        SaidBy::File(file) => format!(" (from {}{open})", safe(file)),
+    }
+}
+
+fn as_json(offer: &Offer) -> Json {
+    let providers: Vec<Json> = offer.providers.iter().map(provider).collect();
+    let aliases: Vec<Json> =
+        offer.aliases.iter().map(|Alias { name, models }| json!({"name": name, "models": models})).collect();
+    let models: Vec<Json> = offer.models.iter().map(model).collect();
+    json!({"version": 1, "providers": providers, "aliases": aliases, "models": models})
+}
+
+fn provider(one: &Configured) -> Json {
+    let status = match one.availability {
+        Availability::Ready => "ready",
+        Availability::NoKey { .. } => "needs-key",
+        Availability::BadAddress { .. } => "bad-address",
+        Availability::Unknown => "unknown",
+    };
+    let (source, name) = match &one.said_by {
+        SaidBy::Vendor => ("vendor", None),
+        SaidBy::Variable(variable) => ("environment", Some((*variable).to_owned())),
+        SaidBy::File(file) => ("file", Some(file.to_string())),
+    };
+    json!({
+        "name": one.provider,
+        "protocol": one.protocol,
+        "status": status,
+        "key": {"variable": one.key_variable, "set": one.has_key},
+        "address": {"url": one.address, "source": source, "name": name, "encrypted": !one.open},
+        "says": status_text(one),
+    })
+}
+
+/// None where nothing is missing.
+fn status_text(one: &Configured) -> Option<String> {
+    (one.availability != Availability::Ready).then(|| status(one))
+}
+
+fn model(model: &UsedModel) -> Json {
+    let dollars = |micro: u64| micro as f64 / 1e6;
+    let price = model.price.as_ref().map(|price| {
+        json!({
+            "input": dollars(price.rates.input),
+            "output": dollars(price.rates.output),
+            "cache_read": price.rates.cache_read.map(dollars),
+            "cache_write": price.rates.cache_write.map(dollars),
+        })
+    });
+    json!({
+        "name": model.name,
+        "agents": model.agents,
+        "usd_per_million_tokens": price,
+        "context_window": model.window,
+        "problem": model.problem,
+    })
+}

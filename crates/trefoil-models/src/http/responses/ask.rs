@@ -1,0 +1,97 @@
+//! What is sent.
+
+use serde_json::{Value as Json, json};
+use trefoil_ir::AnswerFormat;
+use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolSpec};
+
+use super::THOUGHTS;
+use crate::http::tools::{self, Names, Sealed};
+use crate::http::{Endpoint, options, schema};
+
+/// The request body. This interface has no seed, penalties, `top_k` and stop texts: those are skipped.
+pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
+    let p = &request.parameters;
+    let input: Vec<Json> = request.messages.iter().flat_map(|message| items(endpoint, message, names)).collect();
+    let mut body = json!({
+        "model": &*request.model,
+        "input": input,
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+    });
+    let mut set = |name: &str, value: Option<Json>| {
+        if let (Json::Object(body), Some(value)) = (&mut body, value) {
+            body.insert(name.to_owned(), value);
+        }
+    };
+    set("temperature", p.temperature.map(Json::from));
+    set("top_p", p.top_p.map(Json::from));
+    set("max_output_tokens", p.max_tokens.map(Json::from));
+    set("text", format(request).map(|format| json!({ "format": format })));
+    if !names.is_empty() {
+        set("tools", Some(request.tools.iter().map(|tool| offered(tool, names)).collect()));
+    }
+    if request.stream {
+        set("stream", Some(true.into()));
+    }
+    options::merge(&mut body, p.provider_options.as_ref())?;
+    Ok(body)
+}
+
+/// What the answer has to be.
+fn format(request: &ModelRequest) -> Option<Json> {
+    match &request.schema {
+        Some((name, schema)) => {
+            let (name, schema) = (schema::name(name), schema.to_json());
+            let strict = schema::is_strict(&schema);
+            Some(json!({"type": "json_schema", "name": name, "strict": strict, "schema": schema}))
+        }
+        None => matches!(request.format, AnswerFormat::Json(_)).then(|| json!({"type": "json_object"})),
+    }
+}
+
+/// Without `strict`, which this interface takes for granted: it would refuse schemas that are not.
+fn offered(tool: &ToolSpec, names: &Names) -> Json {
+    let mut offered = json!({
+        "type": "function",
+        "name": names.wire(&tool.name),
+        "parameters": tools::parameters(tool),
+        "strict": false,
+    });
+    if !tool.description.is_empty()
+        && let Json::Object(offered) = &mut offered
+    {
+        offered.insert("description".to_owned(), (&*tool.description).into());
+    }
+    offered
+}
+
+fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
+    let content = message.content.to_text();
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => {
+            let id = message.answers.as_deref().unwrap_or_default();
+            return vec![json!({"type": "function_call_output", "call_id": id, "output": &*content})];
+        }
+    };
+    let mut items = Vec::new();
+    for call in &message.calls {
+        if let Some(Json::Array(thoughts)) = Sealed::of(call, endpoint.provider).turn.remove(THOUGHTS) {
+            items.extend(thoughts);
+        }
+    }
+    if message.calls.is_empty() || !content.is_empty() {
+        items.push(json!({"role": role, "content": &*content}));
+    }
+    items.extend(message.calls.iter().map(|call| {
+        json!({
+            "type": "function_call",
+            "call_id": &*call.id,
+            "name": names.wire(&call.name),
+            "arguments": tools::arguments_text(call),
+        })
+    }));
+    items
+}

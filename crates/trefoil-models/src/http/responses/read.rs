@@ -1,0 +1,137 @@
+//! What comes back, whole or in pieces.
+
+use serde_json::Value as Json;
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind, Usage};
+
+use super::THOUGHTS;
+use crate::http::tools::Pieces;
+use crate::http::{Endpoint, Partial, PartialAnswer, client, sse};
+
+/// A whole answer.
+pub fn answer(endpoint: &Endpoint, json: &Json) -> Result<PartialAnswer, ModelError> {
+    refused(endpoint, json)?;
+    let output = json
+        .get("output")
+        .and_then(Json::as_array)
+        .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `output`"))?;
+    let mut answer = PartialAnswer::default();
+    let mut refusal = String::new();
+    for (at, item) in output.iter().enumerate() {
+        for part in item.get("content").and_then(Json::as_array).into_iter().flatten() {
+            let text = |name: &str| part.get(name).and_then(Json::as_str).unwrap_or_default();
+            match text("type") {
+                "output_text" => answer.text.push_str(text("text")),
+                "refusal" => refusal.push_str(text("refusal")),
+                _ => {}
+            }
+        }
+        add_item(at as u64, item, &mut answer.calls);
+    }
+    about(json, &mut answer);
+    if !refusal.is_empty() {
+        (answer.text, answer.finish) = (refusal, Some(Finish::Refused));
+    }
+    Ok(answer)
+}
+
+/// One event of a streamed answer.
+pub fn event(
+    endpoint: &Endpoint,
+    event: &sse::Event,
+    partial: &mut Partial,
+    delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+) -> Result<(), ModelError> {
+    let json: Json = serde_json::from_str(&event.data)
+        .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))?;
+    let text = || json.get("delta").and_then(Json::as_str).unwrap_or_default();
+    match json.get("type").and_then(Json::as_str).unwrap_or(&event.name) {
+        "response.output_text.delta" => partial.push(text(), delta),
+        "response.refusal.delta" => {
+            partial.push(text(), delta);
+            partial.answer.finish = Some(Finish::Refused);
+        }
+        "response.output_item.done" => {
+            let index = json.get("output_index").and_then(Json::as_u64).unwrap_or_default();
+            add_item(index, json.get("item").unwrap_or(&Json::Null), &mut partial.answer.calls);
+        }
+        "response.created" => about(json.get("response").unwrap_or(&Json::Null), &mut partial.answer),
+        "response.completed" | "response.incomplete" | "response.failed" => {
+            let response = json.get("response").unwrap_or(&Json::Null);
+            refused(endpoint, response)?;
+            about(response, &mut partial.answer);
+            partial.done = true;
+        }
+        "error" => {
+            // It stands in the event itself, or beneath `error`.
+            let error = json.get("error").filter(|error| error.is_object()).unwrap_or(&json);
+            return Err(failure(endpoint, error));
+        }
+        // Its parts, tools of the provider, and what will come.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A call, or a thought that goes with one.
+fn add_item(index: u64, item: &Json, calls: &mut Pieces) {
+    let text = |name: &str| item.get(name).and_then(Json::as_str).unwrap_or_default();
+    match text("type") {
+        "function_call" => {
+            let Some(piece) = calls.at(Some(index), Some(text("call_id"))) else { return };
+            text("name").clone_into(&mut piece.name);
+            text("arguments").clone_into(&mut piece.arguments);
+        }
+        "reasoning" => {
+            if let Json::Array(thoughts) = calls.beside.entry(THOUGHTS).or_insert_with(|| Json::Array(Vec::new())) {
+                thoughts.push(item.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What an answer says about itself.
+fn about(json: &Json, answer: &mut PartialAnswer) {
+    let text = |path: &str| json.pointer(path).and_then(Json::as_str).filter(|text| !text.is_empty());
+    let finish = match (text("/status"), text("/incomplete_details/reason")) {
+        (Some("completed"), _) => Some(Finish::Stop),
+        (Some("incomplete"), Some("content_filter")) => Some(Finish::Filtered),
+        (Some("incomplete"), _) => Some(Finish::Length),
+        _ => None,
+    };
+    answer.finish = answer.finish.or(finish);
+    answer.model = text("/model").map(str::to_owned).or(answer.model.take());
+    answer.id = text("/id").map(str::to_owned).or(answer.id.take());
+    let number = |path: &str| json.pointer(path).and_then(Json::as_u64);
+    if let (Some(input), Some(output)) = (number("/usage/input_tokens"), number("/usage/output_tokens")) {
+        answer.usage = Some(Usage {
+            input_tokens: input,
+            output_tokens: output,
+            cached_tokens: number("/usage/input_tokens_details/cached_tokens").unwrap_or_default(),
+            written_tokens: number("/usage/input_tokens_details/cache_write_tokens").unwrap_or_default(),
+            ..Usage::default()
+        });
+    }
+}
+
+/// An error with a success status.
+fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
+    match json.get("error").filter(|error| !error.is_null()) {
+        Some(error) => Err(failure(endpoint, error)),
+        None if json.get("status").and_then(Json::as_str) == Some("failed") => {
+            Err(endpoint.error(ModelErrorKind::Status(500), "failed without saying why"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn failure(endpoint: &Endpoint, error: &Json) -> ModelError {
+    let status = match error.get("code").and_then(Json::as_str).unwrap_or_default() {
+        "server_error" | "vector_store_timeout" => ModelErrorKind::Status(500),
+        "rate_limit_exceeded" => ModelErrorKind::Status(429),
+        "" => ModelErrorKind::Protocol,
+        _ => ModelErrorKind::Status(400),
+    };
+    let said = client::said(&endpoint.scrub(&error.to_string())).unwrap_or_default();
+    endpoint.error(status, &format!("answered with an error: {said}"))
+}

@@ -1,0 +1,243 @@
+//! Tools on the wire: their names as providers take them, and calls as they arrive, whole or in pieces.
+//!
+//! What a call means is not judged here: arguments that are not an object are handed on as text, so that the model can be told.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+use trefoil_runtime::{ModelRequest, ToolSpec, ToolUse};
+use trefoil_template::{Value, json_nodes, limits};
+
+use super::schema;
+
+/// The names of a request's tools, as its manifest and as the provider have them: letters, digits, `_` and `-`, at most 64.
+#[derive(Debug, Default)]
+pub(super) struct Names(Vec<(Arc<str>, String)>);
+
+impl Names {
+    /// Of the tools that a request offers. Names that become the same are told apart by a number.
+    pub fn of(request: &ModelRequest) -> Self {
+        let mut names = Self::default();
+        for tool in &request.tools {
+            let mut wire = schema::name(&tool.name);
+            let mut n = 2;
+            while names.0.iter().any(|(_, known)| *known == wire) {
+                let end = format!("_{n}");
+                wire = schema::name(&tool.name).chars().take(64 - end.len()).chain(end.chars()).collect();
+                n += 1;
+            }
+            names.0.push((tool.name.clone(), wire));
+        }
+        names
+    }
+
+    /// None is offered.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As the provider has it.
+    pub fn wire(&self, name: &str) -> String {
+        let known = self.0.iter().find(|(known, _)| **known == *name);
+        known.map_or_else(|| schema::name(name), |(_, wire)| wire.clone())
+    }
+
+    /// As the manifest has it. A tool that nobody offered keeps its name, so that the model can be told.
+    fn own(&self, wire: &str) -> Arc<str> {
+        self.0.iter().find(|(_, known)| known == wire).map_or_else(|| wire.into(), |(name, _)| name.clone())
+    }
+}
+
+/// The schema of a tool's arguments. Providers want an object with `properties`, and one without says the same.
+pub(super) fn parameters(tool: &ToolSpec) -> Json {
+    let mut schema = match tool.parameters.to_json() {
+        Json::Object(schema) => schema,
+        _ => Map::new(),
+    };
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| Json::Object(Map::new()));
+    Json::Object(schema)
+}
+
+/// Arguments as text.
+pub(super) fn arguments_text(call: &ToolUse) -> String {
+    match &call.arguments {
+        Value::Str(text) => text.to_string(),
+        other => other.to_json().to_string(),
+    }
+}
+
+/// A call that is arriving.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    /// Its place among the calls, as the provider counts.
+    index: Option<u64>,
+    pub id: String,
+    pub name: String,
+    /// What has come of its arguments.
+    pub arguments: String,
+    /// What came beside it that the provider wants to see again.
+    pub beside: Map<String, Json>,
+}
+
+/// The calls of a turn as they arrive.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    all: Vec<Piece>,
+    /// What came beside the turn that the provider wants to see again.
+    pub beside: Map<String, Json>,
+}
+
+impl Pieces {
+    /// The call that a piece belongs to. Some servers count no calls, and some give all of them one number: a new id at a known
+    /// number is a new call.
+    pub fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Option<&mut Piece> {
+        let id = id.unwrap_or_default();
+        let other = |piece: &Piece| !id.is_empty() && !piece.id.is_empty() && piece.id != id;
+        let known = match index {
+            Some(_) => self.all.iter().rposition(|piece| piece.index == index && !other(piece)),
+            None => self
+                .all
+                .len()
+                .checked_sub(1)
+                .filter(|last| id.is_empty() || self.all.get(*last).is_some_and(|p| p.id == id)),
+        };
+        let at = known.unwrap_or_else(|| {
+            self.all.push(Piece { index, ..Piece::default() });
+            self.all.len() - 1
+        });
+        let piece = self.all.get_mut(at)?;
+        if !id.is_empty() {
+            id.clone_into(&mut piece.id);
+        }
+        Some(piece)
+    }
+
+    /// The calls, once all has come. `provider`: who will see again what came beside them.
+    pub fn calls(self, names: &Names, provider: &str) -> Vec<ToolUse> {
+        let mut calls: Vec<ToolUse> = Vec::new();
+        let mut beside_turn = Some(self.beside).filter(|beside| !beside.is_empty());
+        for Piece { id, name, arguments, beside, .. } in self.all {
+            // An id is how results find their calls.
+            let taken = |id: &str| calls.iter().any(|call| *call.id == *id);
+            let base = if id.is_empty() { "call".to_owned() } else { id };
+            let mut n = calls.len() + 1;
+            let mut id = if base == "call" { format!("call_{n}") } else { base.clone() };
+            while taken(&id) {
+                n += 1;
+                id = format!("{base}_{n}");
+            }
+            let sealed = Sealed { turn: beside_turn.take().unwrap_or_default(), call: beside };
+            calls.push(ToolUse {
+                id: id.into(),
+                name: names.own(&name),
+                arguments: read_arguments(&arguments),
+                sealed: sealed.text(provider),
+            });
+        }
+        calls
+    }
+}
+
+/// An object; text, where it is not one. Nothing at all is no arguments.
+fn read_arguments(text: &str) -> Value {
+    if text.trim().is_empty() {
+        return Value::from_json(Json::Object(Map::new()));
+    }
+    if text.len() > limits::ANSWER_NODES && json_nodes(text.as_bytes()) > limits::ANSWER_NODES {
+        return text.into();
+    }
+    match serde_json::from_str::<Json>(text) {
+        Ok(object @ Json::Object(_)) => Value::from_json(object),
+        _ => text.into(),
+    }
+}
+
+/// What a provider wants to see again: with the first call of a turn what came beside the turn, with each what came beside it.
+#[derive(Debug, Default)]
+pub(super) struct Sealed {
+    pub turn: Map<String, Json>,
+    pub call: Map<String, Json>,
+}
+
+impl Sealed {
+    fn text(self, provider: &str) -> Option<Arc<str>> {
+        if self.turn.is_empty() && self.call.is_empty() {
+            return None;
+        }
+        Some(serde_json::json!({"by": provider, "turn": self.turn, "call": self.call}).to_string().into())
+    }
+
+    /// Back from a call. What another provider sealed says nothing to this one.
+    pub fn of(call: &ToolUse, provider: &str) -> Self {
+        let json = call.sealed.as_ref().and_then(|text| serde_json::from_str::<Json>(text).ok()).unwrap_or_default();
+        if json.get("by").and_then(Json::as_str) != Some(provider) {
+            return Self::default();
+        }
+        let part = |name: &str| json.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
+        Self { turn: part("turn"), call: part("call") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pieces(all: &[(Option<u64>, Option<&str>, &str)]) -> Vec<(String, Json)> {
+        let mut pieces = Pieces::default();
+        for (index, id, text) in all {
+            pieces.at(*index, *id).unwrap().arguments.push_str(text);
+        }
+        let calls = pieces.calls(&Names::default(), "p");
+        calls.into_iter().map(|call| (call.id.to_string(), call.arguments.to_json())).collect()
+    }
+
+    #[test]
+    fn pieces_find_their_calls_however_servers_count() {
+        let two = [("a".to_owned(), json!({"x": 1})), ("b".to_owned(), json!({}))];
+        assert_eq!(
+            pieces(&[
+                (Some(0), Some("a"), "{\"x\""),
+                (Some(1), Some("b"), "{"),
+                (Some(0), None, ":1}"),
+                (Some(1), None, "}")
+            ]),
+            two
+        );
+        assert_eq!(
+            pieces(&[(Some(0), Some("a"), "{\"x\""), (Some(0), Some("a"), ":1}"), (Some(0), Some("b"), "{}")]),
+            two
+        );
+        assert_eq!(pieces(&[(None, Some("a"), "{\"x\":"), (None, None, "1}"), (None, Some("b"), "")]), two);
+    }
+
+    #[test]
+    fn calls_without_ids_or_with_the_same_get_their_own() {
+        let ids =
+            |all: &[(Option<u64>, Option<&str>, &str)]| pieces(all).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+        assert_eq!(ids(&[(Some(0), None, "{}"), (Some(1), Some(""), "{}")]), ["call_1", "call_2"]);
+        assert_eq!(ids(&[(Some(0), Some("x"), ""), (Some(1), Some("x"), "")]), ["x", "x_3"]);
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_stay_text() {
+        for text in ["{\"a\": ", "[1]", "7", "\"x\"", "nonsense"] {
+            assert_eq!(read_arguments(text).to_json(), json!(text));
+        }
+        assert_eq!(read_arguments(" ").to_json(), json!({}));
+        let deep = "{\"a\":".repeat(5_000);
+        assert_eq!(read_arguments(&deep).to_json(), json!(deep));
+    }
+
+    #[test]
+    fn what_another_provider_sealed_is_not_shown() {
+        let mut pieces = Pieces::default();
+        pieces.at(None, Some("a")).unwrap().beside.insert("signature".into(), json!("s"));
+        pieces.beside.insert("thoughts".into(), json!([1]));
+        let calls = pieces.calls(&Names::default(), "google");
+        assert_eq!(Sealed::of(&calls[0], "google").call["signature"], "s");
+        assert_eq!(Sealed::of(&calls[0], "google").turn["thoughts"], json!([1]));
+        assert!(Sealed::of(&calls[0], "openai").call.is_empty());
+    }
+}

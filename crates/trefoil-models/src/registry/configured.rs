@@ -1,0 +1,93 @@
+//! What the operator has set up, to be shown: each provider with where its key and its address come from. Never the key.
+
+use std::sync::Arc;
+
+use super::{Availability, Registry};
+use crate::address::Address;
+use crate::vendors::{Protocol, VENDORS, Vendor};
+
+/// A provider as it is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// Its name.
+    pub provider: &'static str,
+    /// How it is spoken to: `chat-completions`, `responses`, `messages`.
+    pub protocol: &'static str,
+    /// Whether it can be called.
+    pub availability: Availability,
+    /// The variable of its key.
+    pub key_variable: &'static str,
+    /// The key is set.
+    pub has_key: bool,
+    /// Where it is called, without what comes after the path; none: nobody said, or it is no address.
+    pub address: Option<String>,
+    /// Who says so.
+    pub said_by: SaidBy,
+    /// What is sent there can be read on the way.
+    pub open: bool,
+}
+
+/// Who says where a provider is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaidBy {
+    /// The vendor.
+    Vendor,
+    /// This variable.
+    Variable(&'static str),
+    /// This file of the operator.
+    File(Arc<str>),
+}
+
+impl Registry {
+    /// All providers, in the order they are shown.
+    pub fn configured(&self) -> Vec<Configured> {
+        VENDORS.iter().map(|vendor| self.configured_as(vendor)).collect()
+    }
+
+    fn configured_as(&self, vendor: &Vendor) -> Configured {
+        let said = self.env.get(vendor.base_url_variable).map(String::as_str);
+        let address = said.or(vendor.base_url).and_then(|text| Address::parse(text).ok());
+        let said_by = match (said, self.files.get(vendor.name)) {
+            (_, Some(file)) => SaidBy::File(file.clone()),
+            (Some(_), None) => SaidBy::Variable(vendor.base_url_variable),
+            (None, None) => SaidBy::Vendor,
+        };
+        Configured {
+            provider: vendor.name,
+            protocol: match self.protocol(vendor) {
+                Protocol::ChatCompletions(_) => "chat-completions",
+                Protocol::Responses { .. } => "responses",
+                Protocol::Messages => "messages",
+            },
+            availability: self.availability(vendor.name),
+            key_variable: vendor.key_variable,
+            has_key: self.env.contains_key(vendor.key_variable),
+            open: address.as_ref().is_some_and(Address::is_open),
+            address: address.map(|address| address.shown()),
+            said_by,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_keys_and_addresses_come_from_is_told_and_the_key_is_not() {
+        let env = [("OPENAI_API_KEY", "sk-very-secret"), ("GROQ_BASE_URL", "http://10.0.0.7/v1?token=abc")];
+        let registry = Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned())));
+        let registry = registry.with_address("ollama", "http://localhost:9/v1", "config.toml");
+        let all = registry.configured();
+        let of = |name: &str| all.iter().find(|one| one.provider == name).unwrap();
+        assert!(of("openai").has_key && of("openai").said_by == SaidBy::Vendor);
+        assert_eq!(of("openai").address.as_deref(), Some("https://api.openai.com/v1"));
+        assert_eq!(of("groq").address.as_deref(), Some("http://10.0.0.7/v1"), "some put a key after the path");
+        assert!(of("groq").open && !of("groq").has_key);
+        assert_eq!(of("groq").said_by, SaidBy::Variable("GROQ_BASE_URL"));
+        assert_eq!(of("ollama").said_by, SaidBy::File("config.toml".into()));
+        assert_eq!(of("ollama").availability, Availability::Ready);
+        assert_eq!(of("azure").address, None);
+        assert!(!format!("{all:?}").contains("secret"));
+    }
+}

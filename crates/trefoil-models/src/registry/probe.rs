@@ -1,0 +1,56 @@
+//! Trying a provider: the list of its models, which costs nothing, and the smallest call there is.
+
+use trefoil_ir::{AnswerFormat, ModelParameters, StepId};
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{Key, Message, Meter, ModelAnswer, ModelError, ModelProvider as _, ModelRequest, Role};
+use trefoil_template::Value;
+
+use super::Registry;
+
+/// What is asked.
+pub const QUESTION: &str = "Reply with the word OK.";
+/// Tokens that the answer may have: the least that every provider accepts.
+pub const ANSWER_TOKENS: u32 = 16;
+
+impl Registry {
+    /// The names of the models that a provider offers, which costs nothing. None: it does not say.
+    ///
+    /// # Errors
+    ///
+    /// It is not set up, cannot be reached, or refuses the key.
+    pub async fn offered(&self, provider: &str) -> Result<Option<Vec<String>>, ModelError> {
+        self.http(self.ready(provider)?)?.offered().await
+    }
+
+    /// Asks a model [`QUESTION`]. An answer that was cut off is one.
+    ///
+    /// # Errors
+    ///
+    /// As any call.
+    pub async fn greet(&self, provider: &str, model: &str) -> Result<ModelAnswer, ModelError> {
+        let request = ModelRequest {
+            speaker: "doctor".into(),
+            provider: Some(provider.into()),
+            model: model.into(),
+            messages: vec![Message::new(Role::User, Value::from(QUESTION))],
+            parameters: ModelParameters { max_tokens: Some(ANSWER_TOKENS), ..ModelParameters::default() },
+            format: AnswerFormat::Text,
+            schema: None,
+            tools: Vec::new(),
+            guards: Vec::new(),
+            stream: false,
+            provisional: false,
+        };
+        let (key, meter) = (Key("doctor".into()), Meter::default());
+        let at = CallSite {
+            run: "doctor",
+            execution: 0,
+            key: &key,
+            step: StepId(0),
+            labels: &[],
+            meter: &meter,
+            discloses: false,
+        };
+        self.by_name().call(at, &request, &mut |_| ()).await
+    }
+}
