@@ -24,7 +24,7 @@ fn status(folder: &Folder, provider: &Provider) -> Vec<(String, String, String)>
 
 #[test]
 fn a_store_of_every_earlier_format_is_read_and_its_runs_continue() {
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/formats");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores");
     let mut files: Vec<_> = std::fs::read_dir(kept).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 3, "one for each format before this one");
