@@ -77,6 +77,9 @@ impl ModelProvider for Embedded {
     fn sees_holes(&self) -> bool {
         false
     }
+    fn calls_tools(&self) -> bool {
+        false
+    }
     async fn call(
         &self,
         at: CallSite<'_>,

@@ -15,10 +15,15 @@ pub struct Conversation {
     pub turn: StepId,
     /// What it may call.
     pub offers: Vec<Offer>,
-    /// Turns. One that still calls tools after so many fails the step with `MAX_STEPS_EXCEEDED`.
+    /// Turns, each with at most [`Self::MOST_CALLS`] calls. One that still calls tools after so many fails the step with `MAX_STEPS_EXCEEDED`.
     pub max_turns: u32,
     /// Where that is declared, if it is.
     pub max_turns_at: Option<Location>,
+}
+
+impl Conversation {
+    /// Calls that a model may make in one turn; more are not made, and it is told so.
+    pub const MOST_CALLS: u32 = 32;
 }
 
 /// A tool that a model may call, or all tools of one place.

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::{OnTimeout, Program, StepKind, ToolKind, walk};
+use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
@@ -59,6 +59,8 @@ pub struct Host<'h> {
 /// Everything that would stop a run of this program.
 pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    // The embedded model calls no tools.
+    let uncalled = if host.embedded { offered(program) } else { HashSet::new() };
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(step) = program.step(id) else { continue };
         match &step.kind {
@@ -66,10 +68,15 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                 Diagnostic::error(REFUSED, step.origin, format!("{} is not supported yet", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
-            StepKind::Tool(call) if !host.tools.offers(&call.name, &call.kind) => found.push(
-                Diagnostic::error(MISSING_TOOL, step.origin, format!("no implementation for the tool `{}`", call.name))
+            StepKind::Tool(call) if !uncalled.contains(&id) && !host.tools.offers(&call.name, &call.kind) => found
+                .push(
+                    Diagnostic::error(
+                        MISSING_TOOL,
+                        step.origin,
+                        format!("no implementation for the tool `{}`", call.name),
+                    )
                     .help(supply(&call.kind)),
-            ),
+                ),
             StepKind::Command(_) if !host.commands => found.push(
                 Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
                     .help("review the command, then pass `--allow-command`"),
@@ -87,6 +94,15 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     }
     people(program, host, &mut found);
     found
+}
+
+/// The steps that only a model begins.
+fn offered(program: &Program) -> HashSet<StepId> {
+    let steps = program.steps.iter().filter_map(|step| match &step.kind {
+        StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step)),
+        _ => None,
+    });
+    steps.flatten().collect()
 }
 
 /// How a tool that is missing can be supplied.

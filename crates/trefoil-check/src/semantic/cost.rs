@@ -3,8 +3,8 @@
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Callee, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId,
-    StepKind, ValidatorKind, walk,
+    Callee, Conversation, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
+    StepId, StepKind, ValidatorKind, walk,
 };
 use trefoil_template::Value;
 
@@ -158,10 +158,10 @@ impl<'p> Costs<'p> {
                 once
             }
             StepKind::Conversation(it) => {
-                // A model may call as many tools in a turn as it likes.
-                let often = if self.once { one } else { Bound::endless() };
-                let called = it.offers.iter().map(|offer| offer.step);
-                called.fold(self.step(flow, it.turn), |all, s| all.plus(&self.step(flow, s).times(&often)))
+                // Which tools a model calls, and how often, is its choice.
+                let often = if self.once { 1 } else { u64::from(Conversation::MOST_CALLS) };
+                let called = it.offers.iter().fold(Calls::default(), |all, o| all.or(&self.step(flow, o.step)));
+                self.step(flow, it.turn).plus(&called.times(&Bound::known(often)))
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => self.flow(*id),

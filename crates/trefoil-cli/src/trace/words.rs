@@ -140,6 +140,7 @@ pub fn handled(step: &Value) -> Option<String> {
         "skip" => "the run continues without it".to_owned(),
         "fallback" => "its fallback is used".to_owned(),
         "retry" => "it is tried again".to_owned(),
+        "told" => "the model is told".to_owned(),
         "transition" => "a transition handles it".to_owned(),
         other => line(other, 30),
     })

@@ -125,6 +125,7 @@ fn request() -> trefoil_runtime::ModelRequest {
         guards: Vec::new(),
         stream: false,
         provisional: false,
+        tools: Vec::new(),
     }
 }
 

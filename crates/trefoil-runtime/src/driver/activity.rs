@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::OnTimeout;
+use trefoil_ir::{OnTimeout, ToolKind};
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};
 
@@ -204,11 +204,20 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
 
 /// What tools say about themselves, in the order of what is asked for.
 async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunError> {
+    if !at.world.ports.models.calls_tools() {
+        return Ok(wanted.iter().map(|_| Value::List(Vec::new().into())).collect());
+    }
     let mut all = Vec::with_capacity(wanted.len());
     for request in wanted {
         let ToolsRequest { kind, names } = request;
         let listed = at.world.ports.tools.list(at.site(), kind).await;
         let mut tools = listed.map_err(|e| tool_error(request.place(), e))?;
+        let missing = names.iter().flatten().find(|name| tools.iter().all(|tool| tool.name != **name));
+        if let (Some(name), ToolKind::Mcp { server }) = (missing, kind) {
+            let has: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+            let error = RunError::new("TOOL_ERROR", format!("the MCP server `{server}` has no tool `{name}`"));
+            return Err(error.help(format!("it has: {}", has.join(", "))));
+        }
         tools.retain(|tool| names.as_ref().is_none_or(|names| names.contains(&tool.name)));
         all.push(tools.iter().map(ToolSpec::value).collect());
     }

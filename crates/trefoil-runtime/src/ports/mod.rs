@@ -43,6 +43,11 @@ pub trait ModelProvider: Send + Sync {
     fn sees_holes(&self) -> bool {
         true
     }
+    /// Whether it may call the tools that a request offers. One that never does is not told about them, and nobody asks them what
+    /// they are.
+    fn calls_tools(&self) -> bool {
+        true
+    }
     /// How outputs name the model that will answer: `openai:gpt-x`, `embedded`, `scripted`.
     fn label(&self, request: &ModelRequest) -> String;
 }

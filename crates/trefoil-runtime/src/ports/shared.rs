@@ -25,6 +25,9 @@ impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
     fn sees_holes(&self) -> bool {
         T::sees_holes(self)
     }
+    fn calls_tools(&self) -> bool {
+        T::calls_tools(self)
+    }
     fn label(&self, request: &ModelRequest) -> String {
         T::label(self, request)
     }

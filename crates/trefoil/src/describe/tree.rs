@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Callee, Flow, FlowId, Graph, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, ValidatorKind,
+    Callee, Flow, FlowId, Graph, OnItemFailure, Program, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
 };
 use trefoil_syntax::{Files, Location};
 
@@ -49,8 +49,8 @@ pub enum What<'p> {
     Graph { graph: &'p Graph, nodes: Vec<Node<'p>> },
     /// One after the other, by transitions.
     States { machine: &'p StateMachine, states: Vec<Node<'p>> },
-    /// Until it is accepted. The judges are flows.
-    Attempts { notes: Vec<String>, judges: Vec<(Arc<str>, FlowId)>, body: Box<Node<'p>> },
+    /// Until it is accepted, or calls nothing. Beside it are flows: judges, or agents that are tools.
+    Turns { notes: Vec<String>, role: &'static str, beside: Vec<(Arc<str>, FlowId)>, body: Box<Node<'p>> },
     /// Another flow.
     Call(FlowId),
     /// One of these flows, by a name that only the run knows.
@@ -129,7 +129,22 @@ impl<'p> Description<'p> {
                     notes.push(format!("judged by {}", names.join(", ")));
                     judges.extend(all.iter().map(|j| (j.name.clone(), j.flow)));
                 }
-                What::Attempts { notes, judges, body: one(attempts.body)? }
+                What::Turns { notes, role: "judge", beside: judges, body: one(attempts.body)? }
+            }
+            StepKind::Conversation(it) => {
+                let called = |offer: &trefoil_ir::Offer| match offer.all {
+                    true => format!("{}*", offer.name),
+                    false => offer.name.to_string(),
+                };
+                let names: Vec<_> = it.offers.iter().map(called).collect();
+                let turns = format!("up to {} turns", it.max_turns);
+                let notes = vec![turns, format!("may call {}", names.join(", "))];
+                let flows = |offer: &trefoil_ir::Offer| {
+                    let callees = self.program.step(offer.step).map(walk::callees).unwrap_or_default();
+                    callees.into_iter().map(|flow| (offer.name.clone(), flow)).collect::<Vec<_>>()
+                };
+                let beside = it.offers.iter().flat_map(flows).collect();
+                What::Turns { notes, role: "tool", beside, body: one(it.turn)? }
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => What::Call(*id),

@@ -173,7 +173,7 @@ impl<'d, 'p> Drawing<'d, 'p> {
             }
             What::Graph { graph, nodes } => self.nodes(graph, nodes, around),
             What::States { machine, states } => self.states(machine, states, around),
-            What::Attempts { notes, body, .. } => {
+            What::Turns { notes, body, .. } => {
                 let mut inner = around.clone();
                 inner.notes.extend(notes.iter().cloned());
                 self.step(body, &inner)

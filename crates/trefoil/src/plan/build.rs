@@ -160,7 +160,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         };
         let times = around.times.times(&self.costs.passes(node.flow, step));
         match &node.what {
-            What::Attempts { .. } => return self.attempts(node, PlanAround { times, ..around }),
+            What::Turns { .. } => return self.turns(node, PlanAround { times, ..around }),
             What::Call(id) => return self.call(*id, around, here),
             What::Value if around.name.is_none() => return Vec::new(),
             What::Value => {}
@@ -290,12 +290,12 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         all
     }
-    fn attempts(&mut self, node: &'d Node<'p>, mut around: PlanAround) -> Vec<Step> {
-        let What::Attempts { notes, judges, body } = &node.what else { return Vec::new() };
+    fn turns(&mut self, node: &'d Node<'p>, mut around: PlanAround) -> Vec<Step> {
+        let What::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
         let times = around.times.clone();
         let mut steps = self.step(body, around);
-        steps.extend(self.named(judges, "judge", &times));
+        steps.extend(self.named(beside, role, &times));
         steps
     }
     /// Flows by their names, each with a note on why it runs.

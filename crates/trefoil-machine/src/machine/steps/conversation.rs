@@ -103,7 +103,7 @@ fn begin(
     it: &Conversation,
     listed: &[(ToolKind, Vec<ToolSpec>)],
 ) -> Result<(), EvalStop> {
-    let offered = offers::of(turn.program, it, listed)?;
+    let offered = offers::of(turn.program, it, listed);
     if let Some(frame) = turn.core.frames.get_mut(f) {
         frame.doing = Doing::Conversation(Box::new(Talk { offered, ..Talk::default() }));
     }
@@ -206,7 +206,13 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
     let mut notes = Vec::new();
     let mut calls = Vec::with_capacity(wanted.len());
     for (at, what) in wanted.into_iter().enumerate() {
-        let told = match offers::given(it, &talk.offered, &what) {
+        let is_one_too_many = at >= Conversation::MOST_CALLS as usize;
+        let given = if is_one_too_many {
+            Err(format!("no more than {} tools are called in one turn", Conversation::MOST_CALLS))
+        } else {
+            offers::given(it, &talk.offered, &what)
+        };
+        let told = match given {
             Ok((offer, given)) => {
                 begun.push((at as u32, offer, given));
                 Value::Null

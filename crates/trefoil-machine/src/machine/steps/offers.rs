@@ -6,7 +6,6 @@ use trefoil_ir::{Conversation, Offer, Program, StepKind, ToolCall, ToolKind};
 use trefoil_template::{Object, Value};
 
 use super::conversation::Given;
-use crate::error::RunError;
 use crate::request::{ToolSpec, ToolUse, ToolsRequest};
 use crate::schemas;
 
@@ -58,11 +57,7 @@ pub fn listed(program: &Program, it: &Conversation, said: &Value) -> Vec<(ToolKi
 }
 
 /// All that the model may call.
-pub fn of(
-    program: &Program,
-    it: &Conversation,
-    listed: &[(ToolKind, Vec<ToolSpec>)],
-) -> Result<Vec<Offered>, RunError> {
+pub fn of(program: &Program, it: &Conversation, listed: &[(ToolKind, Vec<ToolSpec>)]) -> Vec<Offered> {
     let mut all: Vec<Offered> = Vec::new();
     for (at, offer) in it.offers.iter().enumerate() {
         let mut add = |name: &str, spec: ToolSpec, tool| {
@@ -85,19 +80,11 @@ pub fn of(
             }
             continue;
         }
-        match (known.into_iter().find(|tool| tool.name == call.name), &call.kind) {
-            (Some(tool), _) => add(&offer.name, tool.clone(), None),
-            (None, ToolKind::Mcp { server }) => {
-                let message = format!("the MCP server `{server}` has no tool `{}`", call.name);
-                let mut error = RunError::new("TOOL_ERROR", message);
-                error.location = Some(offer.origin);
-                return Err(error);
-            }
-            // It is there, and says nothing about itself.
-            (None, _) => add(&offer.name, ToolSpec::bare(offer.name.clone()), None),
-        }
+        // One that is there may say nothing about itself.
+        let tool = known.into_iter().find(|tool| tool.name == call.name);
+        add(&offer.name, tool.cloned().unwrap_or_else(|| ToolSpec::bare(offer.name.clone())), None);
     }
-    Ok(all)
+    all
 }
 
 /// What a call gives which offer; else why it cannot be made.
