@@ -57,12 +57,11 @@ fn host(cx: &mut TreeContext<'_>, url: &Text) {
             None => (rest.find('}').map(|n| open + n + 1), rest.get(1..).and_then(|r| r.split('}').next())),
         };
         let (Some(close), Some(name)) = (close, name.map(str::trim)) else { return };
-        let templated = rest.starts_with("{{");
-        let own = templated && name.split('.').next().is_some_and(|root| matches!(root, "env" | "secrets"));
-        if !own {
-            let who = if templated { "whoever starts the run" } else { "the model" };
+        // What a template brings is the business of `untrusted-url`.
+        if !rest.starts_with("{{") {
             let span = url.source(open as u32..close as u32);
-            let finding = cx.finding(span, format!("`{name}` decides which host the tool calls, and {who} chooses it"));
+            let message = format!("`{name}` decides which host the tool calls, and the model chooses it");
+            let finding = cx.finding(span, message);
             cx.report(finding.help("use a fixed host or one from the environment, and put the value after it"));
             return;
         }

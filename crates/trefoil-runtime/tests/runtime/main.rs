@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod conversations;
 mod cut_off;
 mod drafts;
 mod driving;

@@ -73,6 +73,7 @@ pub const CODES: &[Code] = &[
     run("LIMIT_EXCEEDED", include_str!("run/limit_exceeded.md")),
     run("MAX_ITERATIONS_EXCEEDED", include_str!("run/max_iterations_exceeded.md")),
     run("MAX_STATE_VISITS_EXCEEDED", include_str!("run/max_state_visits_exceeded.md")),
+    run("MAX_STEPS_EXCEEDED", include_str!("run/max_steps_exceeded.md")),
     run("MAX_TRANSITIONS_EXCEEDED", include_str!("run/max_transitions_exceeded.md")),
     run("MODEL_ERROR", include_str!("run/model_error.md")),
     run("NONDETERMINISM", include_str!("run/nondeterminism.md")),

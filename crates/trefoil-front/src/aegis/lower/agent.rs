@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Schema, SlotId, Source, Step,
-    StepId, StepKind, StepPolicy,
+    AnswerFormat, Attempts, Conversation, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Offer, Schema,
+    SlotId, Source, Step, StepId, StepKind, StepPolicy, ToolCall, ToolKind,
 };
 use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
 use super::pieces::{built_in_template, constant};
 use super::{Lowering, input, plain_intake, validator};
-use crate::aegis::manifest::agent::Agent;
+use crate::aegis::manifest::agent::{Agent, Tool};
 use crate::aegis::names::{AgentNames, PromptPlace, Slots, path};
 use crate::aegis::texts::{PROMPT, Texts};
 use crate::build::plain;
 use crate::names::{Place, bind};
 
+/// Model calls of an iteration, as the original system limits them.
+const MAX_TURNS: u32 = 50;
 /// The prompt of an agent that writes none (decision E4).
 const DEFAULT_PROMPT: &str = "{{#if instruction}}Task: {{instruction}}\n\n{{/if}}{{#if input}}Input: {{input}}{{/if}}";
 
@@ -106,11 +108,40 @@ fn model(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, user: Expr, s
         stream: true,
     };
     let written = execution.iteration_timeout_at.filter(|_| timeout_ms == execution.iteration_timeout_ms);
+    let mut kind = StepKind::Model(Box::new(call));
+    if !agent.tools.is_empty() {
+        let turn = lowering.builder.step(plain(kind, origin));
+        let offers = agent.tools.iter().map(|tool| offer(lowering, file, tool)).collect();
+        kind =
+            StepKind::Conversation(Box::new(Conversation { turn, offers, max_turns: MAX_TURNS, max_turns_at: None }));
+    }
     lowering.builder.step(Step {
         label: Some(agent.identity.name.clone()),
         policy: StepPolicy { timeout_ms: Some(timeout_ms), timeout_at: written.map(at), ..StepPolicy::default() },
-        ..plain(StepKind::Model(Box::new(call)), origin)
+        ..plain(kind, origin)
     })
+}
+
+/// A tool by its name, or all tools of a server.
+fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
+    let origin = Location::new(file, tool.name.span);
+    let server = tool.server.as_ref().map(|server| server.value.strip_prefix("mcp:").unwrap_or(&server.value));
+    let (name, call) = match server {
+        Some(server) => (format!("mcp__{server}__").into(), (Arc::from(""), ToolKind::Mcp { server: server.into() })),
+        None => (tool.name.value.clone(), (tool.name.value.clone(), ToolKind::Local)),
+    };
+    let call = ToolCall { name: call.0, kind: call.1, arguments: Expr::Read(Source::Result) };
+    let step = Step { label: Some(tool.name.value.clone()), ..plain(StepKind::Tool(Box::new(call)), origin) };
+    Offer {
+        name,
+        description: None,
+        parameters: None,
+        pinned: Vec::new(),
+        member: None,
+        all: server.is_some(),
+        step: lowering.builder.step(step),
+        origin,
+    }
 }
 
 /// How the input gets in, and what is computed first.

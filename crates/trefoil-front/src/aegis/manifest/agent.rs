@@ -37,8 +37,18 @@ pub struct Agent {
     pub deadline_ms: Option<u64>,
     /// The templates of `output_handler`.
     pub handler_templates: Vec<Text>,
+    /// What its model may call.
+    pub tools: Vec<Tool>,
     /// What it declares that this version does not run.
     pub refused: Vec<RefusedFeature>,
+}
+
+/// A tool that an agent's model may call.
+pub struct Tool {
+    /// Its name; beside a server, no more than a label.
+    pub name: Text,
+    /// The MCP server whose tools are meant, by the operator's name for it.
+    pub server: Option<Text>,
 }
 
 /// An entry of `context` that has a text.
@@ -73,6 +83,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
         execution: Execution::default(),
         deadline_ms: None,
         handler_templates: Vec::new(),
+        tools: Vec::new(),
         refused: Vec::new(),
     };
     if let Some(mut spec) = fields.require("spec").and_then(|e| reader.fields(&e.value, "spec")) {
@@ -132,11 +143,15 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         reader.report(Diagnostic::info("no-effect", reader.at(*first), message));
     }
     if let Some(entry) = spec.take("tools") {
-        declared::tools(reader, &entry.value);
+        agent.tools = declared::tools(reader, &entry.value);
     }
-    if let Some(entry) = spec.take("tools").filter(|e| e.value.sequence().is_some_and(|items| !items.is_empty())) {
-        let why = "agents run without tools";
-        agent.refused.push(RefusedFeature::report(reader, entry.key.span, "an agent with `tools`", why));
+    if let Some(span) = agent.execution.tool_validation {
+        if agent.tools.is_empty() {
+            reader.warning("no-effect", span, "`tool_validation` has no effect: the agent has no tools");
+        } else {
+            let why = "nothing judges a tool call before it is made";
+            agent.refused.push(RefusedFeature::report(reader, span, "`tool_validation`", why));
+        }
     }
     if let Some(entry) = spec.take("output_handler") {
         agent.refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut agent.handler_templates));

@@ -27,6 +27,8 @@ pub struct Execution {
     pub llm_timeout_at: Option<Span>,
     /// In order.
     pub validation: Vec<ValidatorSpec>,
+    /// Where judges of tool calls are declared, if there are any.
+    pub tool_validation: Option<Span>,
 }
 
 impl Default for Execution {
@@ -38,6 +40,7 @@ impl Default for Execution {
             llm_timeout_ms: 300_000,
             llm_timeout_at: None,
             validation: Vec::new(),
+            tool_validation: None,
         }
     }
 }
@@ -132,7 +135,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     if let Some(entry) = fields.take("tool_validation") {
         let items = reader.list(&entry.value, "tool_validation").unwrap_or_default();
         items.iter().for_each(|item| drop(read_validator(reader, item)));
-        reader.warning("no-effect", entry.key.span, "`tool_validation` has no effect: agents cannot call tools");
+        execution.tool_validation = (!items.is_empty()).then_some(entry.key.span);
     }
     if let Some(entry) = fields.take("memory")
         && reader.boolean(&entry.value, "memory") == Some(true)

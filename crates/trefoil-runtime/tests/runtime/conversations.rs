@@ -1,0 +1,398 @@
+//! Models that call tools: turns, calls, and what the model is told.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use expect_test::expect;
+use serde_json::json as j;
+use trefoil_ir::{Conversation, Expr, Offer, Program, Source, StepId, StepKind, ToolCall, ToolKind};
+use trefoil_runtime::ports::{CallSite, Journal as _};
+use trefoil_runtime::{
+    Effects, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, RunOutcome, ToolError,
+    ToolHost, ToolRequest, ToolSpec, ToolUse, Usage,
+};
+use trefoil_template::Value;
+
+use crate::waiting::resume;
+use crate::world::{World, block_on, json, status};
+use testbed::build::{Build, nowhere};
+
+type Say = dyn Fn(&str, &ModelRequest) -> Result<ModelAnswer, ModelError> + Send + Sync;
+
+/// A model that answers by key and request, and keeps what it was asked.
+#[derive(Clone)]
+struct Talker {
+    say: Arc<Say>,
+    asked: Arc<Mutex<Vec<(String, Vec<String>)>>>,
+}
+
+impl Talker {
+    fn new(say: impl Fn(&str, &ModelRequest) -> Result<ModelAnswer, ModelError> + Send + Sync + 'static) -> Self {
+        Self { say: Arc::new(say), asked: Arc::default() }
+    }
+    fn world(&self, tools: &Toolbox) -> World {
+        let mut world = World::new(self.clone());
+        world.ports.tools = Arc::new(tools.clone());
+        world
+    }
+    /// The keys that it was asked for.
+    fn keys(&self) -> Vec<String> {
+        self.asked.lock().unwrap().iter().map(|(key, _)| key.clone()).collect()
+    }
+    /// The messages of the last call.
+    fn last(&self) -> String {
+        self.asked.lock().unwrap().last().map(|(_, messages)| messages.join("\n")).unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl ModelProvider for Talker {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let line = |m: &trefoil_runtime::Message| {
+            let calls: Vec<_> =
+                m.calls.iter().map(|c| format!(" {}:{}{}", c.id, c.name, c.arguments.to_text())).collect();
+            let answers = m.answers.as_ref().map(|id| format!(" to {id}")).unwrap_or_default();
+            format!("{:?}{answers}: {}{}", m.role, m.content.to_text(), calls.concat())
+        };
+        self.asked.lock().unwrap().push((at.key.to_string(), request.messages.iter().map(line).collect()));
+        (self.say)(at.key.as_str(), request)
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "talker".to_owned()
+    }
+}
+
+/// Tools that echo their arguments, and count.
+#[derive(Clone, Default)]
+struct Toolbox {
+    called: Arc<Mutex<BTreeMap<String, u32>>>,
+    idempotent: bool,
+    listed: Vec<ToolSpec>,
+}
+
+impl Toolbox {
+    fn called(&self) -> Vec<(String, u32)> {
+        self.called.lock().unwrap().clone().into_iter().collect()
+    }
+}
+
+#[async_trait]
+impl ToolHost for Toolbox {
+    fn offers(&self, _name: &str, _kind: &ToolKind) -> bool {
+        true
+    }
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        *self.called.lock().unwrap().entry(at.key.to_string()).or_default() += 1;
+        match &*request.name {
+            "broken" => Err(ToolError::Failed("out of order".to_owned())),
+            "slow" => {
+                tokio::task::yield_now().await;
+                Ok("slow".into())
+            }
+            name => Ok([(name, request.arguments.clone())].into_iter().collect()),
+        }
+    }
+    async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        Ok(self.listed.clone())
+    }
+    fn is_idempotent(&self, _request: &ToolRequest) -> bool {
+        self.idempotent
+    }
+}
+
+fn says(text: &str) -> Result<ModelAnswer, ModelError> {
+    Ok(ModelAnswer::new(text, Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() }))
+}
+
+fn calls(text: &str, calls: &[(&str, &str, serde_json::Value)]) -> Result<ModelAnswer, ModelError> {
+    let one =
+        |(id, name, args): &(&str, &str, serde_json::Value)| ToolUse::new(*id, *name, Value::from_json(args.clone()));
+    Ok(ModelAnswer { calls: calls.iter().map(one).collect(), ..says(text)? })
+}
+
+fn tool(b: &mut Build, name: &str, kind: ToolKind, arguments: Expr) -> Offer {
+    let call = ToolCall { name: name.into(), kind, arguments };
+    let step = b.step(name, StepKind::Tool(Box::new(call)));
+    offer(name, step)
+}
+
+fn offer(name: &str, step: StepId) -> Offer {
+    Offer {
+        name: name.into(),
+        description: None,
+        parameters: None,
+        pinned: Vec::new(),
+        member: None,
+        all: false,
+        step,
+        origin: nowhere(),
+    }
+}
+
+fn local(b: &mut Build, name: &str) -> Offer {
+    let mut offer = tool(b, name, ToolKind::Local, Expr::Read(Source::Result));
+    offer.parameters = Some(b.schema(j!({"type": "object", "properties": {"n": {"type": "integer"}}})));
+    offer
+}
+
+fn talk(b: &mut Build, offers: Vec<Offer>, max_turns: u32) -> Arc<Program> {
+    let turn = b.model("", "{{input}}");
+    let conversation = Conversation { turn, offers, max_turns, max_turns_at: None };
+    let body = b.step("agent", StepKind::Conversation(Box::new(conversation)));
+    let main = b.flow("main", body, None);
+    std::mem::take(b).program(main)
+}
+
+/// Calls `names` in its first turn, and says that it is done in the second.
+fn two_turns(names: &'static [&'static str]) -> Talker {
+    Talker::new(move |key, _| {
+        let all: Vec<_> = names.iter().enumerate().map(|(i, name)| (["a", "b", "c"][i], *name, j!({"n": i}))).collect();
+        if key.starts_with("agent@1") { calls("Let me see.", &all) } else { says("done") }
+    })
+}
+
+fn warnings(world: &World) -> Vec<String> {
+    let warning = |kind| if let EventKind::Warning { message } = kind { Some(message) } else { None };
+    world.kinds().into_iter().filter_map(warning).collect()
+}
+
+#[test]
+fn what_came_of_the_calls_is_told_in_the_order_of_the_model() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "slow"), local(&mut b, "fast"), local(&mut b, "broken")];
+    let program = talk(&mut b, offers, 10);
+    let (talker, tools) = (two_turns(&["slow", "fast", "broken"]), Toolbox::default());
+    let world = talker.world(&tools);
+    let outcome = world.run(&program, "x");
+    assert_eq!(json(&outcome.result.unwrap()), j!("done"));
+    assert_eq!((outcome.calls, outcome.usage.total()), (2, 4));
+    assert_eq!(talker.keys(), ["agent@1", "agent@2"]);
+    expect![[r#"
+        User: x
+        Assistant: Let me see. a:slow{"n":0} b:fast{"n":1} c:broken{"n":2}
+        Tool to a: slow
+        Tool to b: {"fast":{"n":1}}
+        Tool to c: {"error":"`broken` failed: out of order"}"#]]
+    .assert_eq(&talker.last());
+    let keys: Vec<_> = tools.called().into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["agent@1[0]/slow", "agent@1[1]/fast", "agent@1[2]/broken"]);
+}
+
+#[test]
+fn what_cannot_be_called_is_told_and_shown() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 10);
+    let talker = Talker::new(|key, _| match key {
+        "agent@1" => calls("", &[("a", "fats", j!({})), ("b", "fast", j!("{oops")), ("c", "fast", j!({"n": "x"}))]),
+        _ => says("done"),
+    });
+    let tools = Toolbox::default();
+    let world = talker.world(&tools);
+    assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("done"));
+    assert_eq!(tools.called(), []);
+    expect![[r#"
+        [
+            "the model called `fats`: there is no such tool; there are: fast; it is told so",
+            "the model called `fast`: its arguments are not a JSON object; it is told so",
+            "the model called `fast`: its arguments do not fit: at `/n`: \"x\" is not of type \"integer\"; it is told so",
+        ]
+    "#]]
+    .assert_debug_eq(&warnings(&world));
+}
+
+#[test]
+fn a_model_that_never_stops_is_stopped() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 3);
+    let talker = Talker::new(|_, _| calls("", &[("a", "fast", j!({}))]));
+    let tools = Toolbox::default();
+    let error = talker.world(&tools).run(&program, "x").result.unwrap_err();
+    assert_eq!(error.code, "MAX_STEPS_EXCEEDED");
+    assert_eq!((talker.keys().len(), tools.called().len()), (3, 2));
+}
+
+#[test]
+fn more_calls_in_a_turn_than_the_limit_are_not_made() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 3);
+    let talker = Talker::new(|key, _| {
+        let ids: Vec<String> = (0..40).map(|i| i.to_string()).collect();
+        let all: Vec<_> = ids.iter().map(|id| (id.as_str(), "fast", j!({}))).collect();
+        if key == "agent@1" { calls("", &all) } else { says("done") }
+    });
+    let tools = Toolbox::default();
+    let world = talker.world(&tools);
+    assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("done"));
+    assert_eq!((tools.called().len(), warnings(&world).len()), (32, 8));
+}
+
+/// The run as it goes on with the first entries of another one.
+fn cut(world: &World, entries: &[trefoil_runtime::Entry], program: &Arc<Program>) -> RunOutcome {
+    block_on(world.journal.append("r1", entries)).unwrap();
+    resume(world, program)
+}
+
+#[test]
+fn a_run_that_is_cut_off_anywhere_in_a_conversation_pays_for_nothing_twice() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "slow"), local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 10);
+    let whole = two_turns(&["slow", "fast"]).world(&Toolbox::default());
+    let wanted = whole.run(&program, "x").result;
+    let entries = whole.journal.entries("r1");
+    for at in 1..=entries.len() {
+        let done = |key: &str| {
+            let ended = |e: &trefoil_runtime::Entry| matches!(&e.kind, EntryKind::Completed { key: k, .. } | EntryKind::Failed { key: k, .. } if k.as_str() == key);
+            entries[..at].iter().any(ended)
+        };
+        let (talker, tools) = (two_turns(&["slow", "fast"]), Toolbox { idempotent: true, ..Toolbox::default() });
+        let outcome = cut(&talker.world(&tools), &entries[..at], &program);
+        assert_eq!(outcome.result, wanted, "cut at {at}");
+        let again = talker.keys().into_iter().chain(tools.called().into_iter().map(|(key, _)| key));
+        assert_eq!(again.filter(|key| done(key)).collect::<Vec<_>>(), Vec::<String>::new(), "cut at {at}");
+    }
+}
+
+#[test]
+fn a_call_that_may_have_been_made_waits_for_a_decision() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 10);
+    let whole = two_turns(&["fast"]).world(&Toolbox::default());
+    whole.run(&program, "x").result.unwrap();
+    let entries = whole.journal.entries("r1");
+    let begun = |e: &trefoil_runtime::Entry| matches!(&e.kind, EntryKind::Scheduled { sort, .. } if sort == "tool");
+    let at = entries.iter().position(begun).unwrap() + 1;
+    let (talker, tools) = (two_turns(&["fast"]), Toolbox::default());
+    let outcome = cut(&talker.world(&tools), &entries[..at], &program);
+    assert_eq!(outcome.waiting.iter().map(|w| w.key.as_str()).collect::<Vec<_>>(), ["agent@1[0]/fast"]);
+    assert_eq!((talker.keys().len(), tools.called().len()), (0, 0));
+}
+
+#[test]
+fn a_turn_that_fails_is_tried_again_without_the_turns_before_it() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 10);
+    let talker = Talker::new(|key, _| match key {
+        "agent@1" => calls("", &[("a", "fast", j!({}))]),
+        "agent@2" => Err(status(503)),
+        _ => says("done"),
+    });
+    let tools = Toolbox::default();
+    assert_eq!(json(&talker.world(&tools).run(&program, "x").result.unwrap()), j!("done"));
+    assert_eq!(talker.keys(), ["agent@1", "agent@2", "agent@2!2"]);
+    assert_eq!(tools.called(), [("agent@1[0]/fast".to_owned(), 1)]);
+}
+
+#[test]
+fn a_run_that_failed_in_a_turn_goes_on_from_that_turn() {
+    let mut b = Build::new();
+    let offers = vec![local(&mut b, "fast")];
+    let program = talk(&mut b, offers, 10);
+    let fails = Arc::new(Mutex::new(true));
+    let failing = fails.clone();
+    let talker = Talker::new(move |key, _| match key {
+        "agent@1" => calls("", &[("a", "fast", j!({}))]),
+        _ if *failing.lock().unwrap() => Err(status(400)),
+        _ => says("done"),
+    });
+    let tools = Toolbox::default();
+    let world = talker.world(&tools);
+    assert_eq!(world.run(&program, "x").result.unwrap_err().code, "MODEL_ERROR");
+    *fails.lock().unwrap() = false;
+    assert_eq!(json(&resume(&world, &program).result.unwrap()), j!("done"));
+    assert_eq!(talker.keys(), ["agent@1", "agent@2", "agent@2"]);
+    assert_eq!(tools.called(), [("agent@1[0]/fast".to_owned(), 1)]);
+}
+
+#[test]
+fn tools_describe_themselves_and_pinned_parameters_are_hidden() {
+    let spec = |name: &str| ToolSpec {
+        name: name.into(),
+        description: format!("Does {name}.").into(),
+        parameters: Value::from_json(
+            j!({"type": "object", "properties": {"path": {}, "text": {}}, "required": ["path", "text"], "additionalProperties": false}),
+        ),
+        effects: Effects::Writes,
+    };
+    let tools = Toolbox { listed: vec![spec("read"), spec("write.all")], ..Toolbox::default() };
+    let mut b = Build::new();
+    let files = || ToolKind::Mcp { server: "files".into() };
+    let given = || Expr::Read(Source::Result);
+    let pinned = Expr::Object(vec![("path".into(), Expr::Const("/tmp".into()))]);
+    let mut read = tool(&mut b, "read", files(), Expr::Merge(vec![given(), pinned]));
+    (read.name, read.pinned) = ("mcp__files__get".into(), vec!["path".into()]);
+    let mut all = tool(&mut b, "", files(), given());
+    (all.name, all.all) = ("mcp__files__".into(), true);
+    let program = talk(&mut b, vec![read, all], 10);
+    let offered = Arc::new(Mutex::new(Vec::new()));
+    let seen = offered.clone();
+    let talker = Talker::new(move |key, request| match key {
+        "agent@1" => {
+            let line = |t: &ToolSpec| format!("{} {} {}", t.name, t.description, t.parameters.to_text());
+            *seen.lock().unwrap() = request.tools.iter().map(line).collect();
+            calls(
+                "",
+                &[
+                    ("a", "mcp__files__get", j!({"text": "x"})),
+                    ("b", "mcp__files__write_all", j!({"path": "p", "text": "y"})),
+                    ("c", "mcp__files__get", j!({"text": "x", "path": "/etc"})),
+                ],
+            )
+        }
+        _ => says("done"),
+    });
+    let world = talker.world(&tools);
+    assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!("done"));
+    expect![[r#"
+        [
+            "mcp__files__get Does read. {\"type\":\"object\",\"properties\":{\"text\":{}},\"required\":[\"text\"],\"additionalProperties\":false}",
+            "mcp__files__read Does read. {\"type\":\"object\",\"properties\":{\"path\":{},\"text\":{}},\"required\":[\"path\",\"text\"],\"additionalProperties\":false}",
+            "mcp__files__write_all Does write.all. {\"type\":\"object\",\"properties\":{\"path\":{},\"text\":{}},\"required\":[\"path\",\"text\"],\"additionalProperties\":false}",
+        ]
+    "#]]
+    .assert_debug_eq(&*offered.lock().unwrap());
+    expect![[r#"
+        User: x
+        Assistant:  a:mcp__files__get{"text":"x"} b:mcp__files__write_all{"path":"p","text":"y"} c:mcp__files__get{"text":"x","path":"/etc"}
+        Tool to a: {"read":{"text":"x","path":"/tmp"}}
+        Tool to b: {"write.all":{"path":"p","text":"y"}}
+        Tool to c: {"error":"its arguments do not fit: Additional properties are not allowed ('path' was unexpected)"}"#]]
+    .assert_eq(&talker.last());
+}
+
+#[test]
+fn an_agent_is_a_tool() {
+    let mut b = Build::new();
+    let say = b.model("", "{{input}}");
+    let helper = b.flow("helper", say, None);
+    let call = trefoil_ir::Call {
+        callee: trefoil_ir::Callee::Flow(helper),
+        input: Some(Expr::Read(Source::Result)),
+        exports: None,
+    };
+    let step = b.step("invoke_helper", StepKind::Call(Box::new(call)));
+    let mut offer = offer("invoke_helper", step);
+    offer.parameters = Some(b.schema(j!({"type": "object", "required": ["input"]})));
+    offer.member = Some("input".into());
+    let program = talk(&mut b, vec![offer], 10);
+    let talker = Talker::new(|key, request| match key {
+        "agent@1" => calls("", &[("a", "invoke_helper", j!({"input": "who?"}))]),
+        "agent@2" => says("done"),
+        _ => says(&format!("you asked {}", request.messages[0].content.to_text())),
+    });
+    let outcome = talker.world(&Toolbox::default()).run(&program, "x");
+    assert_eq!(json(&outcome.result.unwrap()), j!("done"));
+    assert_eq!(talker.keys(), ["agent@1", "agent@1[0]/invoke_helper", "agent@2"]);
+    assert!(talker.last().ends_with("Tool to a: you asked who?"), "{}", talker.last());
+}
