@@ -456,18 +456,20 @@ fn a_model_fills_in_what_comes_behind_the_host() {
     told(
         "https://{{userQuery}}/a",
         expect![[r#"
-            7:42 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run chooses it
-              | - { kind: http, name: t, url: "https://{{userQuery}}/a" }
-              |                                        ^^^^^^^^^^^^^
+            7:44 warning untrusted-url: `userQuery` decides which host the request goes to, and it comes from the run's input
+              | ... { kind: http, name: t, url: "https://{{userQuery}}/a" }
+              |                                            ^^^^^^^^^
+              at 1:5: comes from here
               help: use a fixed host or one from the environment, and put the value after it
         "#]],
     );
     told(
         "{{userQuery}}/a",
         expect![[r#"
-            7:34 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run chooses it
+            7:36 warning untrusted-url: `userQuery` decides which host the request goes to, and it comes from the run's input
               | - { kind: http, name: t, url: "{{userQuery}}/a" }
-              |                                ^^^^^^^^^^^^^
+              |                                  ^^^^^^^^^
+              at 1:5: comes from here
               help: use a fixed host or one from the environment, and put the value after it
         "#]],
     );

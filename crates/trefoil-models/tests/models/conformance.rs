@@ -75,7 +75,7 @@ async fn tools_of_a_script_conform() {
         works: Some((request("echo"), [("said", Value::from("tea"))].into_iter().collect())),
         fails: Some(request("broken")),
         unknown: request("none"),
-        lists: Vec::new(),
+        lists: vec!["echo", "broken"],
     };
     tools(Arc::new(Scripted::parse("s.json", script).unwrap()), &sample).await.unwrap();
 }

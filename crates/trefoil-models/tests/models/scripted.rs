@@ -154,7 +154,7 @@ fn mistakes_are_named_by_their_place() {
         {"answers":{"a":{"text":1}}}
           s.json: `answers.a.text` is not text
         {"answers":{"a":{"delay_ms":1}}}
-          s.json: `answers.a` needs one of `text`, `json` and `error`
+          s.json: `answers.a` needs one of `text`, `json`, `calls` and `error`
         {"answers":{"a":{"text":"x","delay_ms":-1}}}
           s.json: `answers.a.delay_ms` is not a whole number
         {"answers":{"a":{"error":{"status":9000}}}}

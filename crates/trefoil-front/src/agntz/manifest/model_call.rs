@@ -31,7 +31,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         tools: Vec::new(),
         inner_refs: Vec::new(),
     };
-    tools::read(fields, &mut llm, id);
+    tools::read(fields, &mut llm);
     extras::spawnable(fields, &mut llm, id);
     extras::skills(fields, &mut llm);
     extras::resources(fields, &mut llm);

@@ -7,7 +7,7 @@ use super::extras::versions;
 use super::http;
 use super::llm::{Llm, McpTool, Refusal, Tool};
 use super::texts::{bad_name, not_empty, text_map};
-use crate::agntz::ids::{AgentRef, is_tool_name};
+use crate::agntz::ids::is_tool_name;
 use crate::agntz::schema;
 use crate::read::{Fields, Reader};
 use crate::requests;
@@ -34,7 +34,7 @@ const WORDS: [(&str, Word); 6] = [
 const NAME_RULE: &str = "start with a letter or `_`, then use letters, digits and `_`";
 
 /// Reads `tools`.
-pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
+pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     let Some(entry) = fields.take("tools") else { return };
     let reader = fields.reader;
     let items = reader.list(&entry.value, "tools").unwrap_or_default();
@@ -59,11 +59,11 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Tex
             }
             // The model sees the server's name before those of its tools.
             Word::Mcp => clashes(reader, &mcp(&mut tool, llm)),
-            Word::Agent => agent(&mut tool, llm, own),
+            Word::Agent => agent(&mut tool, llm),
             Word::Callback => {
                 named.extend(callback(&mut tool));
                 let help = "call its address with an http tool";
-                llm.refusals.push(Refusal::new("a callback tool", item.span, help));
+                llm.refusals.push(Refusal::new("kind: callback", item.span, help));
             }
             Word::Client => {
                 let (client, tool) = client(&mut tool, &clients);
@@ -126,7 +126,7 @@ fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     if let Some(headers) = tool.take("headers") {
         text_map(reader, &headers.value, "headers");
         let help = "declare the server with its headers in `trefoil.toml`, and name it here";
-        llm.refusals.push(Refusal::new("`headers` of an MCP server", headers.key.span, help));
+        llm.refusals.push(Refusal::new("headers", headers.key.span, help));
     }
     llm.tools.extend(named.map(|server| Tool::Mcp { server, tools }));
     names
@@ -149,19 +149,9 @@ fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<McpTool<'n>> {
     Some(McpTool { tool: tool?, name, description, params })
 }
 
-fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
+fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     let reader = tool.reader;
     let target = tool.require_text("agent");
-    if let Some((target, own)) = target.zip(own)
-        && AgentRef::parse(&target.value).is_ok_and(|r| r.id == &*own.value)
-    {
-        let d = Diagnostic::warning(
-            "reference-cycle",
-            reader.at(target.span),
-            format!("`{}` has itself as a tool", own.value),
-        );
-        reader.report(d.label(reader.at(own.span), "the agent").help("name another agent"));
-    }
     let version = tool.text("version");
     llm.tools.extend(target.map(|target| Tool::Agent { target, version }));
     if let Some(version) = version {

@@ -122,18 +122,16 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
         &manifest,
         expect![[r#"
             warning 6:31 no-effect: `input_data` has no effect: write the data into the instruction, or pass it as input
-            warning 7:3 refused: an agent with `tools` is not supported yet: agents run without tools (you can check and draw this file, but not run it)
             warning 8:3 refused: a required `output_handler` is not supported yet: results are not sent anywhere (you can check and draw this file, but not run it)
             warning 9:3 no-effect: `schedule` has no effect: runs start only on request
             warning 10:3 no-effect: `delivery` has no effect: the result is returned to the caller
             warning 11:16 no-effect: `memory` has no effect: nothing is kept between runs
-            warning 11:30 no-effect: `tool_validation` has no effect: agents cannot call tools
             warning 12:3 unknown-key: spec has no key `contexts` (did you mean `context`?) {maybe: "context"}
         "#]],
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
     let refused = program.steps.iter().filter(|s| matches!(s.kind, StepKind::Refused(_))).count();
-    assert_eq!(refused, 2, "the run does not start");
+    assert_eq!(refused, 1, "the run does not start");
     assert!(program.steps.iter().any(|s| matches!(s.kind, StepKind::Model(_))), "the call stays visible");
     // No tools is nothing.
     check_one(&agent("a", &format!("{TASK}  tools: []\n")), expect![""]);

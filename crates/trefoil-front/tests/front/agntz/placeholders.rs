@@ -208,35 +208,30 @@ fn tools_of_an_agent_have_placeholders_as_everything_else_has() {
         (
             "    params: { k: \"{env.KEY}\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
                 warning 10:19 not-a-placeholder: `{env.KEY}` is text, so `env.KEY` is not read: a placeholder has two braces on both sides {maybe: "{{env.KEY}}"}
             "#]],
         ),
         (
             "    headers: { Authorization: \"Bearer ${TOKEN}\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
                 warning 10:39 not-a-placeholder: `${TOKEN}` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "    headers: { Authorization: \"$TOKEN\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
                 warning 10:32 not-a-placeholder: `$TOKEN` is text, so the environment is not read {maybe: "{{env.TOKEN}}"}
             "#]],
         ),
         (
             "    method: POST\n    body: { user: \"{userId}\" }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
                 warning 11:20 not-a-placeholder: `{userId}` is text, so `userId` is not read: a placeholder has two braces on both sides {maybe: "{{userId}}"}
             "#]],
         ),
         (
             "    method: POST\n    body: { user: userId }\n",
             expect![[r#"
-                warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
                 warning 11:19 not-a-placeholder: `userId` is text here, so its value is not read {maybe: "\"{{userId}}\""}
             "#]],
         ),

@@ -205,7 +205,6 @@ tools:
   - kind: shell
 "#,
         expect![[r#"
-            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
             error 8:12 wrong-type: a local tool entry needs at least one tool
             error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is reserved for the tools of a memory resource)
             error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? available: `user`) [5:16 `user` is declared here] {fix: "user"}
@@ -213,6 +212,7 @@ tools:
             error 20:12 unknown-reference: no manifest in this folder has the id `helper` (this folder has no other manifest)
             error 21:14 invalid-reference: the version of `helper@latest` is set twice [20:12 already set here]
             error 22:5 missing-key: a tool needs `secret`
+            warning 22:5 refused: `kind: callback` is not supported yet: a run that can reach it does not start (call its address with an http tool)
             error 25:16 out-of-range: `timeoutMs` must be from 1000 to 120000, not 5
             error 27:11 invalid-name: `get-selection` cannot be a client tool (start with a letter or `_`, then use letters, digits and `_`)
             error 28:18 wrong-type: `description` must not be empty
@@ -318,8 +318,7 @@ fn what_surrounds_an_agent_is_looked_at() {
     check_one(
         &agent("tools: [ { kind: agent, agent: a } ]"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
-            warning 5:32 reference-cycle: `a` has itself as a tool (name another agent) [1:5 the agent]
+            error 5:32 reference-cycle: `a` calls itself (repeat steps with `until` and `maxIterations` instead)
         "#]],
     );
     let callback = |url: &str, secret: &str| {
@@ -328,21 +327,21 @@ fn what_surrounds_an_agent_is_looked_at() {
     check_one(
         &callback("https://example.com", "{{secrets.CB}}"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:10 refused: `kind: callback` is not supported yet: a run that can reach it does not start (call its address with an http tool)
             warning 5:73 not-a-placeholder: `secret` must be the name of a signing secret, not a template {maybe: "CB"}
         "#]],
     );
     check_one(
         &callback("/hook", "cb"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:10 refused: `kind: callback` is not supported yet: a run that can reach it does not start (call its address with an http tool)
             warning 5:42 invalid-url: `/hook` is not an HTTP URL (start it with `https://` and a host)
         "#]],
     );
     check_one(
         &callback("https://example.com/{{env.ID}}", "cb"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
+            warning 5:10 refused: `kind: callback` is not supported yet: a run that can reach it does not start (call its address with an http tool)
             warning 5:42 not-a-placeholder: the URL of a callback cannot be a template (write the URL to call)
         "#]],
     );
@@ -350,7 +349,6 @@ fn what_surrounds_an_agent_is_looked_at() {
     check_one(
         &agent("tools: [ { kind: mcp, server: \"https//mcp.example.com/x\" } ]"),
         expect![[r#"
-            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`), and pass its output to this agent)
             warning 5:31 invalid-url: `https//mcp.example.com/x` is not an HTTP URL (start it with `https://` and a host)
         "#]],
     );
