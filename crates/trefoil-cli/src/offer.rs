@@ -8,7 +8,7 @@ use trefoil::Engine;
 use trefoil::internals::settings::{self, FoundSettings};
 use trefoil::internals::{LoadOptions, door, programs};
 use trefoil::models::{Availability, Configured, ModelOverride, Registry};
-use trefoil_ir::Program;
+use trefoil_ir::{ModelChoice, StepKind};
 use trefoil_models::plan::models_used;
 use trefoil_prices::{Price, window};
 
@@ -80,10 +80,16 @@ impl Offer {
         for (program, entries) in programs(path, &options) {
             let mut program = Arc::new(program);
             // What keeps models from being called does not keep them from being listed.
-            let _ = engine.aim(&mut program);
+            let answering = engine.aim(&mut program).unwrap_or_else(|_| trefoil::AnswersFrom::AsWritten.into());
             for entry in entries {
                 Arc::make_mut(&mut program).entry = entry;
-                add_models(&mut models, &program, &engine, &registry);
+                let asked = models_used(&program).into_iter();
+                asked.for_each(|(agent, model)| add(&mut models, &agent, full_name(&model), &engine, &registry));
+            }
+            for (step, others) in &answering.fallbacks {
+                let Some(StepKind::Model(call)) = program.step(*step).map(|step| &step.kind) else { continue };
+                let names = others.iter().map(ToString::to_string);
+                names.for_each(|name| add(&mut models, &call.speaker, name, &engine, &registry));
             }
         }
         models.sort_by(|a, b| a.name.cmp(&b.name));
@@ -101,37 +107,42 @@ impl Offer {
     }
 }
 
-fn add_models(models: &mut Vec<UsedModel>, program: &Program, engine: &Engine, registry: &Registry) {
-    let prices = engine.prices(program, &trefoil::AnswersFrom::AsWritten);
-    for (agent, model) in models_used(program) {
-        let name = match &model.provider {
-            Some(provider) => format!("{provider}:{}", model.name),
-            None => model.name.to_string(),
-        };
-        match models.iter_mut().find(|known| known.name == name) {
-            Some(known) if known.agents.iter().any(|known| **known == *agent) => {}
-            Some(known) => known.agents.push(agent.to_string()),
-            None => {
-                let provider = model.provider.as_deref();
-                models.push(UsedModel {
-                    agents: vec![agent.to_string()],
-                    price: prices.iter().find(|(of, _)| *of == name).map(|(_, price)| price.clone()),
-                    window: provider.and_then(|provider| window(provider, &model.name)),
-                    problem: match provider {
-                        Some(provider) => registry.problem(provider),
-                        None => Some(format!("it is an alias without a model; set it in `[models]`, or use `--model {name}=provider:name`")),
-                    },
-                    name,
-                });
-            }
-        }
+fn full_name(model: &ModelChoice) -> String {
+    match &model.provider {
+        Some(provider) => format!("{provider}:{}", model.name),
+        None => model.name.to_string(),
     }
+}
+
+fn add(models: &mut Vec<UsedModel>, agent: &str, name: String, engine: &Engine, registry: &Registry) {
+    if let Some(known) = models.iter_mut().find(|known| known.name == name) {
+        if !known.agents.iter().any(|known| known == agent) {
+            known.agents.push(agent.to_owned());
+        }
+        return;
+    }
+    let parts = name.split_once(':');
+    let problem = match parts {
+        Some((provider, _)) => registry.problem(provider),
+        None => {
+            let set = format!("set it in `[models]`, or use `--model {name}=provider:name`");
+            Some(format!("it is an alias without a model; {set}"))
+        }
+    };
+    models.push(UsedModel {
+        agents: vec![agent.to_owned()],
+        price: engine.price(&name),
+        window: parts.and_then(|(provider, model)| window(provider, model)),
+        problem,
+        name,
+    });
 }
 
 fn alias(model: &ModelOverride) -> Option<Alias> {
     match model {
-        ModelOverride::For { name, provider, model } => {
-            Some(Alias { name: name.to_string(), models: vec![format!("{provider}:{model}")] })
+        ModelOverride::For { name, provider, model, others } => {
+            let models = std::iter::once(format!("{provider}:{model}")).chain(others.iter().map(ToString::to_string));
+            Some(Alias { name: name.to_string(), models: models.collect() })
         }
         _ => None,
     }

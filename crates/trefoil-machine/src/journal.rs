@@ -177,6 +177,9 @@ pub struct Answering {
     /// As [`Flags::windows`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
+    /// As [`Flags::fallbacks`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<(String, Vec<String>)>,
 }
 
 impl Answering {
@@ -299,6 +302,9 @@ pub struct Flags {
     /// The context windows of these models in tokens, as far as they are known: for [`Reserve::Bound`] only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
+    /// The models that may answer instead of one, by `PROVIDER:NAME`. A limit on money goes by the dearest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<(String, Vec<String>)>,
 }
 
 /// What a limit on money sets aside for a call before it starts.
@@ -326,6 +332,7 @@ impl Flags {
         if let Some(models) = &changes.models {
             self.prices.clone_from(&models.prices);
             self.windows.clone_from(&models.windows);
+            self.fallbacks.clone_from(&models.fallbacks);
         }
     }
 
@@ -337,6 +344,31 @@ impl Flags {
     /// The price of a model; none: it is not known.
     pub fn price(&self, provider: Option<&str>, model: &str) -> Option<&Price> {
         of_model(&self.prices, provider, model)
+    }
+
+    /// The models that may answer a call, the one that is asked first, each with its price and context window as far as they are known.
+    pub fn candidates<'f>(
+        &'f self,
+        provider: Option<&str>,
+        model: &str,
+    ) -> impl Iterator<Item = (&'f str, Option<&'f Price>, Option<u64>)> {
+        let by_name = |name: &'f String| {
+            let price = self.prices.iter().find(|(known, _)| known == name).map(|(_, price)| price);
+            let window = self.windows.iter().find(|(known, _)| known == name).map(|(_, window)| *window);
+            (name.as_str(), price, window)
+        };
+        let own = ("", self.price(provider, model), self.window(provider, model));
+        let others = of_model(&self.fallbacks, provider, model).into_iter().flatten();
+        std::iter::once(own).chain(others.map(by_name))
+    }
+
+    /// The price of the model that answered a call, where `by` says which; none: it is not known.
+    pub fn price_by(&self, provider: Option<&str>, model: &str, by: Option<&str>) -> Option<&Price> {
+        let mut others = self.candidates(provider, model).skip(1);
+        match by.and_then(|by| others.find(|(name, ..)| *name == by)) {
+            Some((_, price, _)) => price,
+            None => self.price(provider, model),
+        }
     }
 
     /// The context window of a model; none: it is not known.

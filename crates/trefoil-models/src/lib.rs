@@ -23,6 +23,6 @@ pub use address::{Address, AddressError};
 pub use credential::Credential;
 pub use limits::Limits;
 pub use plan::{ModelOverride, ModelPlan, PlanError, PlanInput};
-pub use registry::{Availability, Configured, Elsewhere, Registry, SaidBy};
+pub use registry::{Availability, Configured, Elsewhere, Fallbacks, ModelName, Registry, SaidBy};
 pub use scripted::{ScriptError, Scripted};
 pub use vendors::{Api, Protocol, Vendor};

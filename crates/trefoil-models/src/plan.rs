@@ -14,7 +14,7 @@ use trefoil_ir::{ModelChoice, Program, StepId, StepKind, walk};
 use trefoil_syntax::{Location, suggest};
 
 use crate::beneath::{Beneath, beneath};
-use crate::registry::{Availability, Registry, unknown};
+use crate::registry::{Availability, Fallbacks, ModelName, Registry, unknown};
 
 /// A `--model` argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub enum ModelOverride {
         provider: Arc<str>,
         /// Its model.
         model: Arc<str>,
+        /// The models that are tried, in this order, when that one cannot answer.
+        others: Vec<ModelName>,
     },
 }
 
@@ -55,8 +57,10 @@ impl ModelOverride {
     pub fn unknown_provider(&self) -> Option<String> {
         match self {
             Self::Embedded | Self::Scripted(_) => None,
-            Self::Named { provider, .. } | Self::For { provider, .. } => {
-                Registry::known().all(|known| known != &**provider).then(|| unknown(provider))
+            Self::Named { provider, .. } => unknown_one(provider),
+            Self::For { provider, others, .. } => {
+                let others = others.iter().map(|other| &other.provider);
+                std::iter::once(provider).chain(others).find_map(|provider| unknown_one(provider))
             }
         }
     }
@@ -96,9 +100,12 @@ impl std::str::FromStr for ModelOverride {
         };
         let mapping = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(':'));
         let found = match mapping {
-            Some((name, model)) => {
-                named(model).map(|(provider, model)| Self::For { name: name.into(), provider, model })
-            }
+            Some((name, model)) => named(model).map(|(provider, model)| Self::For {
+                name: name.into(),
+                provider,
+                model,
+                others: Vec::new(),
+            }),
             None => named(text).map(|(provider, model)| Self::Named { provider, model }),
         };
         found.ok_or_else(|| {
@@ -106,6 +113,10 @@ impl std::str::FromStr for ModelOverride {
                 .help("write `embedded`, `scripted=FILE`, `provider:name`, or `NAME=provider:name` for one alias, agent or step")
         })
     }
+}
+
+fn unknown_one(provider: &str) -> Option<String> {
+    Registry::known().all(|known| known != provider).then(|| unknown(provider))
 }
 
 /// What a run will use.
@@ -122,8 +133,8 @@ pub enum ModelPlan {
         /// Its model.
         model: Arc<str>,
     },
-    /// The model that each step names.
-    AsWritten,
+    /// The model that each step names, and the models that answer where that one cannot.
+    AsWritten(Fallbacks),
 }
 
 /// One reason why a run cannot start.
@@ -208,8 +219,9 @@ impl ModelPlan {
             }
         }
         let aims = |c: &ModelOverride| matches!(c, ModelOverride::Named { .. } | ModelOverride::For { .. });
+        let mut fallbacks = Fallbacks::default();
         if asked.chosen.iter().any(aims) {
-            aim(Arc::make_mut(program), asked.chosen);
+            fallbacks = aim(Arc::make_mut(program), asked.chosen);
         }
         match everything {
             Some(ModelOverride::Embedded) if errors.is_empty() => return Ok(Self::Embedded),
@@ -220,13 +232,13 @@ impl ModelPlan {
         if asked.placeholders && asked.chosen.is_empty() && !registry.is_configured() && !used.is_empty() {
             return Ok(Self::Embedded);
         }
-        errors.extend(cannot(registry, &used, asked.chosen));
+        errors.extend(cannot(registry, program, &fallbacks, asked.chosen));
         match everything {
             _ if !errors.is_empty() => Err(errors),
             Some(ModelOverride::Named { provider, model }) if asked.chosen.len() == 1 => {
                 Ok(Self::Named { provider: provider.clone(), model: model.clone() })
             }
-            _ => Ok(Self::AsWritten),
+            _ => Ok(Self::AsWritten(fallbacks)),
         }
     }
 }
@@ -294,8 +306,9 @@ fn nobody(program: &Program, name: &str) -> PlanError {
 }
 
 /// Writes the chosen models into the program. A step's own beats its agent's, that beats an alias, and each beats the model
-/// for every call.
-fn aim(program: &mut Program, chosen: &[ModelOverride]) {
+/// for every call. Returns the models for when the chosen ones cannot answer.
+fn aim(program: &mut Program, chosen: &[ModelOverride]) -> Fallbacks {
+    let mut fallbacks = Fallbacks::default();
     let inside: Vec<(&Arc<str>, BTreeSet<StepId>)> = chosen
         .iter()
         .filter_map(|c| match c {
@@ -311,14 +324,16 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) {
         let StepKind::Model(call) = &mut step.kind else { continue };
         let named = |matches: &dyn Fn(&str) -> bool| {
             chosen.iter().rev().find_map(|c| match c {
-                ModelOverride::For { name, provider, model } if matches(name) => Some((provider, model)),
+                ModelOverride::For { name, provider, model, others } if matches(name) => {
+                    Some((provider, model, &**others))
+                }
                 _ => None,
             })
         };
         let alias = call.model.provider.is_none().then(|| call.model.name.clone());
         let for_all = || {
             chosen.iter().find_map(|c| match c {
-                ModelOverride::Named { provider, model } => Some((provider, model)),
+                ModelOverride::Named { provider, model } => Some((provider, model, [].as_slice())),
                 _ => None,
             })
         };
@@ -328,18 +343,28 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) {
             .or_else(|| named(&|name| *name == *call.speaker))
             .or_else(|| named(&|name| alias.as_deref() == Some(name)))
             .or_else(for_all);
-        if let Some((provider, model)) = found {
+        if let Some((provider, model, others)) = found {
             call.model.provider = Some(provider.clone());
             call.model.name = model.clone();
+            if !others.is_empty() {
+                fallbacks.insert(id, others.into());
+            }
         }
     }
+    fallbacks
 }
 
 /// What keeps agents from being asked, each reason once with all of them, and what would change it.
-fn cannot(registry: &Registry, used: &[(Arc<str>, ModelChoice)], chosen: &[ModelOverride]) -> Vec<PlanError> {
+fn cannot(registry: &Registry, program: &Program, fallbacks: &Fallbacks, chosen: &[ModelOverride]) -> Vec<PlanError> {
     let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
-    for (speaker, model) in used {
+    for (_, id) in walk::reachable(program, program.entry) {
+        let Some(StepKind::Model(call)) = program.step(id).map(|step| &step.kind) else { continue };
+        let (speaker, model) = (&call.speaker, &call.model);
         let Some(error) = why(registry, model) else { continue };
+        let ready = |other: &ModelName| registry.availability(&other.provider) == Availability::Ready;
+        if fallbacks.get(&id).is_some_and(|others| others.iter().any(ready)) {
+            continue;
+        }
         // What the command line chose is in no manifest.
         let place = (!chosen.iter().any(|c| c.is(model))).then_some(model.origin);
         match reasons.iter_mut().find(|(known, _)| known.message == error.message) {
@@ -398,7 +423,10 @@ mod tests {
         let named = ModelOverride::Named { provider: "ollama".into(), model: "llama3:8b".into() };
         assert_eq!(read("ollama:llama3:8b").unwrap(), named);
         let (provider, model) = ("openai".into(), "gpt-x".into());
-        assert_eq!(read("smart=openai:gpt-x").unwrap(), ModelOverride::For { name: "smart".into(), provider, model });
+        assert_eq!(
+            read("smart=openai:gpt-x").unwrap(),
+            ModelOverride::For { name: "smart".into(), provider, model, others: Vec::new() }
+        );
         for wrong in ["", "gpt-4", ":x", "openai:", "scripted=", "smart=", "=openai:x", "smart=gpt"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

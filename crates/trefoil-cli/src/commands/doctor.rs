@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
+use trefoil::Engine;
 use trefoil::internals::secrets::Vault;
 use trefoil::models::{Availability, ModelOverride, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
-use trefoil_prices::{Dollars, Price, estimate, listed};
+use trefoil_prices::{Dollars, Price, estimate};
 use trefoil_syntax::Severity;
 use trefoil_syntax::suggest::nearest;
 
@@ -17,7 +18,7 @@ use super::count;
 use crate::args::{DialectArg, PathArgs};
 use crate::harmless::{self, safe};
 use crate::offer::Offer;
-use crate::store::{StoreArgs, block_on, now};
+use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
 
 /// Try what runs need: settings, store, secrets, providers, and models if you agree to the calls
@@ -304,12 +305,8 @@ async fn called(registry: &Registry, provider: &str, model: &str, price: Option<
 /// The models to try, each once, with their prices.
 fn wanted(args: &Doctor, offer: &Offer) -> Vec<(String, String, Option<Price>)> {
     if !args.models.is_empty() {
-        let day = now() / 86_400_000;
-        let known =
-            |name: &str| offer.found.settings.prices.iter().rev().find(|(of, _)| of == name).map(|(_, p)| p.clone());
-        let price = |provider: &str, model: &str| {
-            known(&format!("{provider}:{model}")).or_else(|| listed(provider, model, day))
-        };
+        let engine = Engine::new().settings(offer.found.settings.clone());
+        let price = |provider: &str, model: &str| engine.price(&format!("{provider}:{model}"));
         return args.models.iter().map(|(p, m)| (p.clone(), m.clone(), price(p, m))).collect();
     }
     let callable = offer.models.iter().filter(|model| model.problem.is_none());

@@ -38,20 +38,20 @@ pub fn run(args: &Plan) -> u8 {
     output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
     // Decided as `run` decides, so that both name the same models.
     let engine = args.models.apply(Engine::new(), &operator.settings);
-    let from = match engine.aim(&mut loaded.program) {
-        Ok((from, elsewhere)) => {
-            output::note(&format!("answers come from: {from}"));
-            elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
-            from
+    let answering = match engine.aim(&mut loaded.program) {
+        Ok(answering) => {
+            output::note(&format!("answers come from: {}", answering.from));
+            answering.elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
+            answering
         }
         Err(reasons) => {
             // What keeps it from running does not keep it from being shown.
             let told = reasons.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d });
             output::say(&output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
-            AnswersFrom::AsWritten
+            AnswersFrom::AsWritten.into()
         }
     };
-    let prices = engine.prices(&loaded.program, &from);
+    let prices = engine.prices(&loaded.program, &answering);
     let plan = trefoil::plan::Plan::with_prices(&loaded.program, &loaded.files, &prices);
     output::result(&match args.format {
         Format::Text => plan.text(),

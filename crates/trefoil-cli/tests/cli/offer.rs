@@ -109,7 +109,7 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
     let env = [("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("TREFOIL_STORE", "runs.db")];
     let ran = trefoil(&folder, &env, &["doctor", "flows"]);
     expect![[r#"
-        error    settings: the model of `smart` must be `"provider:name"`
+        error    settings: the model of `smart` must be `"provider:name"`, or a list of at most 8 of them
         ok       store: no runs yet; `runs.db` will be created
         ok       secrets: 0 secrets in the encrypted file
         error    openai: `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
@@ -119,4 +119,55 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
         3 problems found
     "#]]
     .assert_eq(&ran.exits(1).out);
+}
+
+/// What `trefoil.toml` of the user says: the first model of the agent is not there.
+fn with_fallback(folder: &Folder) {
+    let models = "[models]\nreader = [\"openai-compatible:mm\", \"ollama:nn\"]\n";
+    let prices =
+        "[prices]\n\"openai-compatible:mm\" = { input = 1, output = 2 }\n\"ollama:nn\" = { input = 10, output = 20 }\n";
+    folder.write("config/config.toml", format!("{models}{prices}"));
+}
+
+#[test]
+fn another_model_answers_where_the_first_cannot_and_everybody_is_told() {
+    let (folder, provider) = (project(), Provider::start());
+    with_fallback(&folder);
+    let env = [("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:1/v1"), ("OLLAMA_BASE_URL", provider.address())];
+    let ran =
+        trefoil(&folder, &env, &["run", "flows/reader.yaml", "-i", "hello", "--max-cost", "1", "--events", "jsonl"]);
+    let events = ran.exits(0).lines();
+    let of =
+        |kind: &str| events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("{ran:?}")).clone();
+    let warning = of("warning")["message"].as_str().unwrap().to_owned();
+    expect!["`ollama:nn` answered instead of `openai-compatible:mm`: `openai-compatible` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)"].assert_eq(&warning);
+    // 10 tokens in and 3 out, at the prices of the model that answered.
+    assert_eq!(of("run_finished")["usage"]["cost_micro"], 160);
+    assert_eq!(provider.asked().len(), 1);
+}
+
+#[test]
+fn a_limit_on_money_goes_by_the_dearest_of_the_models() {
+    let (folder, provider) = (project(), Provider::start());
+    with_fallback(&folder);
+    let env = [("OPENAI_COMPATIBLE_BASE_URL", provider.address()), ("OLLAMA_BASE_URL", "http://127.0.0.1:1/v1")];
+    // An answer of 1,000 tokens would cost $0.002 at the first model, and $0.02 at the other.
+    let ran = trefoil(&folder, &env, &["run", "flows/reader.yaml", "-i", "hello", "--max-cost", "0.01"]);
+    assert!(ran.exits(1).err.contains("BUDGET_EXCEEDED"), "{ran:?}");
+    assert!(provider.asked().is_empty());
+    trefoil(&folder, &env, &["run", "flows/reader.yaml", "-i", "hello", "--max-cost", "0.03"]).exits(0);
+}
+
+#[test]
+fn a_missing_key_is_no_reason_not_to_start_where_another_model_can_answer() {
+    let (folder, provider) = (project(), Provider::start());
+    with_fallback(&folder);
+    let args = ["run", "flows/reader.yaml", "-i", "hello"];
+    trefoil(&folder, &[("OLLAMA_BASE_URL", provider.address())], &args).exits(0);
+    let none = trefoil(&folder, &[("MISTRAL_API_KEY", KEY)], &args);
+    assert!(none.exits(2).err.contains("OPENAI_COMPATIBLE_BASE_URL"), "{none:?}");
+    for wrong in ["[]", "[\"openai:x\", 7]", "\"gpt\"", "[\"openai:x\", \"opnai:y\"]"] {
+        folder.write("config/config.toml", format!("[models]\nreader = {wrong}\n"));
+        trefoil(&folder, &[("OLLAMA_BASE_URL", provider.address())], &args).exits(2);
+    }
 }

@@ -211,9 +211,11 @@ impl Machine {
     }
 
     /// What an activity used, with what that costs at the prices of the run.
-    pub fn priced(&self, activity: &Activity, usage: Usage) -> Usage {
+    pub fn priced(&self, activity: &Activity, usage: Usage, by: Option<&str>) -> Usage {
         match &activity.request {
-            Request::Model(request) => usage.priced(self.core.flags.price(request.provider.as_deref(), &request.model)),
+            Request::Model(request) => {
+                usage.priced(self.core.flags.price_by(request.provider.as_deref(), &request.model, by))
+            }
             _ => usage,
         }
     }

@@ -30,32 +30,36 @@ impl Turn<'_> {
         let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
         let flags = &self.core.flags;
-        let Some(price) = flags.price(request.provider.as_deref(), &request.model) else { return 0 };
-        let at_most = || at_most(price, request, flags.window(request.provider.as_deref(), &request.model));
-        match flags.reserve {
-            Reserve::Estimate => expected(price, request),
-            Reserve::Bound => at_most().unwrap_or_default(),
-        }
+        // Nobody knows yet which of them will answer.
+        let costs = flags.candidates(request.provider.as_deref(), &request.model).filter_map(|(_, price, window)| {
+            let price = price?;
+            match flags.reserve {
+                Reserve::Estimate => Some(expected(price, request)),
+                Reserve::Bound => at_most(price, request, window),
+            }
+        });
+        costs.max().unwrap_or(0)
     }
 
     /// Why no limit on money can hold for a call, and what to do about it.
     fn beyond_limits(&self, request: &ModelRequest) -> Option<(String, &'static str)> {
         let flags = &self.core.flags;
         let provider = request.provider.as_deref();
-        let name = || format!("{}{}", provider.map(|name| format!("{name}:")).unwrap_or_default(), request.model);
-        let Some(price) = flags.price(provider, &request.model) else {
-            let said = format!("a limit on money cannot hold: the price of `{}` is not known", name());
-            return Some((said, "set its price in `config.toml`: `[prices]`"));
-        };
-        if flags.reserve == Reserve::Bound && at_most(price, request, flags.window(provider, &request.model)).is_none()
-        {
-            let said = format!(
-                "a strict limit on money cannot hold: nobody knows the most that a call of `{}` can cost",
-                name()
-            );
-            return Some((said, "set `max_tokens`, or use `--reserve estimate`"));
-        }
-        None
+        let own = format!("{}{}", provider.map(|name| format!("{name}:")).unwrap_or_default(), request.model);
+        flags.candidates(provider, &request.model).find_map(|(name, price, window)| {
+            let name = if name.is_empty() { own.as_str() } else { name };
+            let Some(price) = price else {
+                let said = format!("a limit on money cannot hold: the price of `{name}` is not known");
+                return Some((said, "set its price in `config.toml`: `[prices]`"));
+            };
+            if flags.reserve == Reserve::Bound && at_most(price, request, window).is_none() {
+                let said = format!(
+                    "a strict limit on money cannot hold: nobody knows the most that a call of `{name}` can cost"
+                );
+                return Some((said, "set `max_tokens`, or use `--reserve estimate`"));
+            }
+            None
+        })
     }
 
     /// Whether a call may start. False: it might pass a limit that fails the run, so the run ended before anything was paid

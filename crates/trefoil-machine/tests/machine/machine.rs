@@ -15,6 +15,7 @@ pub const FLAGS: Flags = Flags {
     prices: Vec::new(),
     reserve: Reserve::Estimate,
     windows: Vec::new(),
+    fallbacks: Vec::new(),
 };
 
 pub fn start(program: &Arc<Program>) -> Run {

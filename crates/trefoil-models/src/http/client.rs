@@ -8,6 +8,7 @@ use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits};
 
 use super::Endpoint;
+use super::breaker::Breakers;
 
 /// Until there is a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -22,7 +23,10 @@ const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
 /// Connections, shared by all providers of a registry.
 #[derive(Debug, Clone)]
-pub struct Client(reqwest::Client);
+pub struct Client {
+    connections: reqwest::Client,
+    pub(super) breakers: Breakers,
+}
 
 impl Client {
     /// A client without connections. Makes ring the process's TLS provider unless there is one already.
@@ -42,7 +46,7 @@ impl Client {
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map(Self)
+            .map(|connections| Self { connections, breakers: Breakers::default() })
             .map_err(|e| {
                 ModelError::new(ModelErrorKind::Setup, format!("cannot create an HTTP client: {}", innermost(&e)))
             })
@@ -50,13 +54,14 @@ impl Client {
 
     /// Sends a body; what comes back has a good status.
     pub(super) async fn post(&self, endpoint: &Endpoint, body: &serde_json::Value) -> Result<Response, ModelError> {
-        let request = self.0.post(endpoint.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_string());
+        let request =
+            self.connections.post(endpoint.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_string());
         self.send(endpoint, request).await
     }
 
     /// Asks for something that costs nothing; what comes back has a good status.
     pub(super) async fn get(&self, endpoint: &Endpoint, url: reqwest::Url) -> Result<Response, ModelError> {
-        self.send(endpoint, self.0.get(url)).await
+        self.send(endpoint, self.connections.get(url)).await
     }
 
     async fn send(&self, endpoint: &Endpoint, request: reqwest::RequestBuilder) -> Result<Response, ModelError> {

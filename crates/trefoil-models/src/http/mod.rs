@@ -20,6 +20,7 @@
 //! only a part of JSON Schema and only newer models; who wants it writes it into the provider options. The machine
 //! validates the answer in every case.
 
+mod breaker;
 mod chat_completions;
 mod client;
 mod endpoint;
@@ -104,6 +105,33 @@ impl HttpModel {
         }
     }
 
+    /// The exchange, unless its host is left alone for now.
+    async fn guarded(
+        &self,
+        request: &ModelRequest,
+        meter: &Meter,
+        partial: &mut Partial,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let passage = match self.client.breakers.of(&self.endpoint.address()).enter().await {
+            Ok(passage) => passage,
+            Err(alone) => return Err(self.left_alone(&alone)),
+        };
+        let outcome = self.exchange(request, meter, partial, delta).await;
+        passage.end(outcome.as_ref().err());
+        outcome
+    }
+
+    fn left_alone(&self, alone: &breaker::LeftAlone) -> ModelError {
+        let (failures, seconds) = (breaker::FAILURES, alone.wait.as_secs_f64().ceil());
+        let what = format!(
+            "is not called for another {seconds}s, because the last {failures} calls failed; the last one: {}",
+            alone.why
+        );
+        let wait = u64::try_from(alone.wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+        ModelError { retry_after_ms: Some(wait), ..self.endpoint.error(ModelErrorKind::Network, &what) }
+    }
+
     async fn exchange(
         &self,
         request: &ModelRequest,
@@ -164,7 +192,7 @@ impl ModelProvider for HttpModel {
     ) -> Result<ModelAnswer, ModelError> {
         let ms = self.limits.of_call(request.parameters.timeout_ms);
         let mut partial = Partial::default();
-        let exchange = self.exchange(request, at.meter, &mut partial, delta);
+        let exchange = self.guarded(request, at.meter, &mut partial, delta);
         let outcome = match ms {
             None => Ok(exchange.await),
             Some(ms) => tokio::time::timeout(Duration::from_millis(ms), exchange).await.map_err(|_| ms),
@@ -255,6 +283,6 @@ impl Partial {
 
     fn with(self, usage: Usage) -> ModelAnswer {
         let PartialAnswer { text, model, finish, id, .. } = self.answer;
-        ModelAnswer { text, calls: Vec::new(), usage, model, finish, request_id: self.request_id.or(id) }
+        ModelAnswer { text, calls: Vec::new(), usage, model, finish, request_id: self.request_id.or(id), instead: None }
     }
 }

@@ -4,6 +4,7 @@
 //! environment in one place only, [`Registry::from_env`].
 
 mod configured;
+mod fallback;
 #[cfg(feature = "http")]
 mod probe;
 
@@ -20,6 +21,7 @@ use crate::limits::Limits;
 use crate::vendors::{Api, Protocol, VENDORS, Vendor, vendor};
 
 pub use configured::{Configured, SaidBy};
+pub use fallback::{Fallbacks, ModelName};
 #[cfg(feature = "http")]
 pub use probe::{ANSWER_TOKENS, QUESTION};
 
@@ -208,6 +210,11 @@ impl Registry {
 
     fn provider(&self, provider: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
         self.connect(self.ready(provider)?)
+    }
+
+    /// The same, where steps have other models for when that one cannot answer.
+    pub fn by_step(&self, others: Fallbacks) -> Arc<dyn ModelProvider> {
+        if others.is_empty() { self.by_name() } else { Arc::new(fallback::ByStep { registry: self.clone(), others }) }
     }
 
     /// Why a provider cannot be called.

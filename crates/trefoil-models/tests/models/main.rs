@@ -16,6 +16,8 @@ mod conformance;
 mod docs;
 #[cfg(feature = "http")]
 mod failures;
+#[cfg(feature = "http")]
+mod fallback;
 mod finish_and_usage;
 mod plan;
 mod program;

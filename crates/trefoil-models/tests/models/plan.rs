@@ -76,7 +76,7 @@ fn arguments_name_models_for_all_calls_for_aliases_and_for_agents() {
     assert_eq!(plan, Ok(ModelPlan::Named { provider: "openai".into(), model: "gpt".into() }));
     assert_eq!(asked, "openai:gpt");
     let (plan, asked) = decide("smart", &keys, &["smart=ollama:llama3:8b"], false);
-    assert_eq!((plan, &*asked), (Ok(ModelPlan::AsWritten), "ollama:llama3:8b"));
+    assert_eq!((plan, &*asked), (Ok(ModelPlan::AsWritten(Default::default())), "ollama:llama3:8b"));
     assert_eq!(decide("smart", &keys, &["openai:gpt", "smart=ollama:b"], false).1, "ollama:b");
     let error = decide("smart", &keys, &["smrt=ollama:b"], false).0.unwrap_err();
     expect!["no alias, agent or step is named `smrt`"].assert_eq(&error[0]);

@@ -110,11 +110,13 @@ pub struct Came {
     pub told: Told,
     /// Of a model call that failed: the text that had come.
     pub partial: Option<String>,
+    /// Of a model call that another model answered than the one that was asked: which.
+    pub by: Option<String>,
 }
 
 impl From<Result<Value, RunError>> for Came {
     fn from(result: Result<Value, RunError>) -> Self {
-        Self { result, usage: None, warnings: Vec::new(), told: Told::default(), partial: None }
+        Self { result, usage: None, warnings: Vec::new(), told: Told::default(), partial: None, by: None }
     }
 }
 
@@ -150,8 +152,8 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     let place = turn.and_then(|turn| turn.end(came.usage));
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, warnings, told, partial } = came;
-    let model = world.model(&activity);
+    let Came { result, usage, warnings, told, partial, by } = came;
+    let model = by.or_else(|| world.model(&activity));
     let about = About { model, usage, duration_ms: effect.then_some(duration_ms), told, warnings, partial, kept: None };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }

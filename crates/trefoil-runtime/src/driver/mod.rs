@@ -60,6 +60,8 @@ pub struct Options {
     pub reserve: Reserve,
     /// The context windows of models, by `PROVIDER:NAME`: what [`Reserve::Bound`] goes by.
     pub windows: Vec<(String, u64)>,
+    /// The models that may answer instead of one, by `PROVIDER:NAME`: limits on money go by the dearest.
+    pub fallbacks: Vec<(String, Vec<String>)>,
     /// Where model calls wait for their turn, together with those of other runs. None: they do not wait.
     pub places: Option<Arc<Places>>,
     /// The files that the program was made of, for the journal.
@@ -96,6 +98,7 @@ impl Default for Options {
             prices: Vec::new(),
             reserve: Reserve::default(),
             windows: Vec::new(),
+            fallbacks: Vec::new(),
             places: None,
             sources: Vec::new(),
             bundle: None,
@@ -162,7 +165,8 @@ pub async fn run_prepared(
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
     let Options { max_calls, max_cost_micro, reserve, .. } = options;
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
-    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows };
+    let fallbacks = std::mem::take(&mut options.fallbacks);
+    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks };
     let wanted = ports.events.wants_provenance();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());
@@ -257,6 +261,7 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
         models: options.models.clone(),
         prices: std::mem::take(&mut options.prices),
         windows: std::mem::take(&mut options.windows),
+        fallbacks: std::mem::take(&mut options.fallbacks),
     });
     Changes {
         max_calls: now.max_calls.filter(|_| now.max_calls != flags.max_calls),

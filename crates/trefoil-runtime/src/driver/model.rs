@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use trefoil_template::{Hole, HoleKind, Value};
 
 use super::activity::{At, Came};
-use crate::ports::{ModelAnswer, ModelError, ModelErrorKind};
+use crate::ports::{Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
 use trefoil_machine::request::{Finish, Message, ModelRequest};
@@ -56,7 +56,9 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         Ok(passed) => {
             let told = told(&answer);
             let result = Ok(said::value(passed.text, answer.calls));
-            Came { result, usage: Some(answer.usage), warnings: passed.flags, told, partial: None }
+            let (by, mut warnings) = instead(at, request, answer.instead);
+            warnings.extend(passed.flags);
+            Came { result, usage: Some(answer.usage), warnings, told, partial: None, by }
         }
         Err(error) => broken(at, request, error, Some(answer)),
     }
@@ -70,7 +72,16 @@ fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<Mod
     let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
     let error = error.answered(&shown);
     let partial = Some(shown).filter(|text| !text.is_empty());
-    Came { partial, told, usage: Some(came.usage), ..Came::from(Err(error)) }
+    let (by, warnings) = instead(at, request, came.instead);
+    Came { partial, told, usage: Some(came.usage), warnings, by, ..Came::from(Err(error)) }
+}
+
+/// The model that answered, where that is not the one that was asked, and what to say of it.
+fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<Box<Instead>>) -> (Option<String>, Vec<String>) {
+    let Some(Instead { by, why }) = instead.map(|instead| *instead) else { return (None, Vec::new()) };
+    let asked = at.world.ports.models.label(request);
+    let said = format!("`{by}` answered instead of `{asked}`: {}", at.world.secrets.hide(&why));
+    (Some(by), vec![said])
 }
 
 fn told(answer: &ModelAnswer) -> Told {

@@ -75,7 +75,8 @@ pub fn may_repeat(world: &World, request: &Request) -> bool {
 /// The model calls among activities, with what each is taken to have used.
 pub fn lost(machine: &Machine, open: &[Activity]) -> Vec<Lost> {
     let models = open.iter().filter(|a| matches!(a.request, Request::Model(_)));
-    let lost = |a: &Activity| Lost { key: a.key.clone(), usage: machine.priced(a, Usage::unknown()), partial: None };
+    let lost =
+        |a: &Activity| Lost { key: a.key.clone(), usage: machine.priced(a, Usage::unknown(), None), partial: None };
     models.map(lost).collect()
 }
 

@@ -361,7 +361,7 @@ impl Driver {
                 self.machine.was_kept(&activity);
             }
             // From here on the journal says what it cost.
-            let usage = about.usage.map(|usage| self.machine.priced(&activity, usage));
+            let usage = about.usage.map(|usage| self.machine.priced(&activity, usage, about.model.as_deref()));
             about.usage = usage;
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
@@ -402,7 +402,7 @@ impl Driver {
         for (activity, meter) in std::mem::take(&mut self.stopped) {
             let key = activity.key.clone();
             let result = Err(RunError::new(STOPPED, "the call was stopped"));
-            let usage = self.machine.priced(&activity, meter.read());
+            let usage = self.machine.priced(&activity, meter.read(), None);
             let model = self.world.model(&activity);
             let about = About { model, partial: self.world.partial(&activity, &meter), ..About::usage(Some(usage)) };
             let ended = self.world.ended(&activity, &result, &about);
@@ -544,7 +544,7 @@ impl Driver {
         // Of a run that has not ended: nobody will know what they used. Whoever resumes it counts them as lost.
         let cut_off = self.under_way.values().map(|one| &one.activity);
         for activity in cut_off.filter(|activity| matches!(activity.request, Request::Model(_))) {
-            usage.add(self.machine.priced(activity, Usage::unknown()));
+            usage.add(self.machine.priced(activity, Usage::unknown(), None));
         }
         let (run, duration_ms) = (self.world.watch.run.clone(), self.world.watch.now_ms());
         let continues = !waiting.is_empty();

@@ -118,12 +118,23 @@ pub struct ModelAnswer {
     pub finish: Option<Finish>,
     /// The provider's own name for the request.
     pub request_id: Option<String>,
+    /// Another model answered than the one that was asked.
+    pub instead: Option<Box<Instead>>,
+}
+
+/// A model that answered instead of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instead {
+    /// Which, as [`ModelProvider::label`] names models.
+    pub by: String,
+    /// Why those before it did not, one line.
+    pub why: String,
 }
 
 impl ModelAnswer {
     /// A whole answer of a model that says nothing about itself.
     pub fn new(text: impl Into<String>, usage: Usage) -> Self {
-        Self { text: text.into(), calls: Vec::new(), usage, model: None, finish: None, request_id: None }
+        Self { text: text.into(), calls: Vec::new(), usage, model: None, finish: None, request_id: None, instead: None }
     }
 }
 

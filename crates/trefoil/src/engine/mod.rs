@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
 use trefoil_machine::{Reserve, Started};
-use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
+use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
     Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, RunError,
@@ -27,7 +27,7 @@ use crate::flow::Flow;
 use crate::run::Run;
 use crate::settings::Settings;
 
-pub use models::AnswersFrom;
+pub use models::{Answering, AnswersFrom};
 pub use ready::Ready;
 
 use models::Kept;
@@ -319,18 +319,24 @@ impl Engine {
 
     /// Decides what answers, and writes it into a program without running it: what [`Self::ready`] would use.
     #[doc(hidden)]
-    pub fn aim(
-        &self,
-        program: &mut Arc<Program>,
-    ) -> std::result::Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
+    pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<Answering, Vec<Diagnostic>> {
         self.kept.decide(&self.parts, program)
     }
 
-    /// What the models of such a program cost today, by `PROVIDER:NAME`.
+    /// What a model costs today, as `PROVIDER:NAME`.
     #[doc(hidden)]
-    pub fn prices(&self, program: &Program, from: &AnswersFrom) -> Vec<(String, trefoil_prices::Price)> {
+    pub fn price(&self, model: &str) -> Option<trefoil_prices::Price> {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-        prices::of(program, from, &self.parts.settings, clock.wall_ms())
+        prices::today(model, &self.parts.settings, clock.wall_ms())
+    }
+
+    /// What the models of such a program cost today, by `PROVIDER:NAME`. Where others may answer, the dearest counts.
+    #[doc(hidden)]
+    pub fn prices(&self, program: &Program, answering: &Answering) -> Vec<(String, trefoil_prices::Price)> {
+        let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let others = prices::others(program, &answering.fallbacks);
+        let all = prices::of(program, &answering.from, &others, &self.parts.settings, clock.wall_ms());
+        prices::dearest(&all, &others)
     }
 }
 

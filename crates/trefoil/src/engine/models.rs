@@ -8,7 +8,7 @@ use trefoil_embedded::Embedded;
 use trefoil_ir::Program;
 use trefoil_machine::Prepared;
 use trefoil_models::{
-    Elsewhere, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted, plan::models_used,
+    Elsewhere, Fallbacks, ModelOverride, ModelPlan, PlanError, PlanInput, Registry, Scripted, plan::models_used,
 };
 use trefoil_runtime::ModelProvider;
 use trefoil_syntax::{Diagnostic, Location, Severity};
@@ -70,6 +70,24 @@ impl std::fmt::Display for AnswersFrom {
     }
 }
 
+/// What answers a program's model calls.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Answering {
+    /// Where answers come from.
+    pub from: AnswersFrom,
+    /// Providers that are called at an address that is not the vendor's own.
+    pub elsewhere: Vec<Elsewhere>,
+    /// The models that answer where those of the program cannot.
+    pub fallbacks: Fallbacks,
+}
+
+impl From<AnswersFrom> for Answering {
+    fn from(from: AnswersFrom) -> Self {
+        Self { from, elsewhere: Vec::new(), fallbacks: Fallbacks::default() }
+    }
+}
+
 /// A flow as an engine runs it.
 pub(super) struct Aimed {
     /// With the chosen models written in.
@@ -78,6 +96,8 @@ pub(super) struct Aimed {
     pub from: AnswersFrom,
     /// Providers that are called at an address that is not the vendor's own.
     pub elsewhere: Vec<Elsewhere>,
+    /// The models that answer where those of the program cannot.
+    pub fallbacks: Fallbacks,
     /// Who answers; none: a script, which starts again with each run.
     pub provider: Option<Arc<dyn ModelProvider>>,
 }
@@ -109,7 +129,7 @@ impl Kept {
 
     fn aim(&self, parts: &Parts, flow: &Flow) -> Result<Aimed, Vec<Diagnostic>> {
         let mut program = flow.loaded().program.clone();
-        let (from, elsewhere) = self.decide(parts, &mut program)?;
+        let Answering { from, elsewhere, fallbacks } = self.decide(parts, &mut program)?;
         let prepared = match Arc::ptr_eq(&program, &flow.loaded().program) {
             true => flow.prepared(),
             false => Prepared::new(program.clone()),
@@ -118,9 +138,9 @@ impl Kept {
             AnswersFrom::Provider => parts.provider.clone(),
             AnswersFrom::Embedded => Some(Arc::new(Embedded::new(&program, parts.seed.unwrap_or(0)))),
             AnswersFrom::Script(_) => None,
-            AnswersFrom::One(_) | AnswersFrom::AsWritten => Some(self.registry(parts).by_name()),
+            AnswersFrom::One(_) | AnswersFrom::AsWritten => Some(self.registry(parts).by_step(fallbacks.clone())),
         };
-        Ok(Aimed { prepared, from, elsewhere, provider })
+        Ok(Aimed { prepared, from, elsewhere, fallbacks, provider })
     }
 
     /// The HTTP tools, if there are any where these answers come from.
@@ -133,13 +153,9 @@ impl Kept {
     }
 
     /// Decides what answers, and writes it into the program.
-    pub fn decide(
-        &self,
-        parts: &Parts,
-        program: &mut Arc<Program>,
-    ) -> Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
+    pub fn decide(&self, parts: &Parts, program: &mut Arc<Program>) -> Result<Answering, Vec<Diagnostic>> {
         if parts.provider.is_some() {
-            return Ok((AnswersFrom::Provider, Vec::new()));
+            return Ok(AnswersFrom::Provider.into());
         }
         if !parts.wrong_models.is_empty() {
             return Err(parts.wrong_models.iter().cloned().map(not_a_model).collect());
@@ -150,12 +166,16 @@ impl Kept {
         let plan = ModelPlan::decide(program, registry, asked)
             .map_err(|errors| errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect::<Vec<_>>())?;
         Ok(match plan {
-            ModelPlan::Embedded => (AnswersFrom::Embedded, Vec::new()),
-            ModelPlan::AsWritten => (AnswersFrom::AsWritten, elsewhere(registry, program)),
-            ModelPlan::Named { provider, model } => {
-                (AnswersFrom::One(format!("{provider}:{model}")), elsewhere(registry, program))
+            ModelPlan::Embedded => AnswersFrom::Embedded.into(),
+            ModelPlan::AsWritten(fallbacks) => {
+                let elsewhere = elsewhere(registry, program, &fallbacks);
+                Answering { from: AnswersFrom::AsWritten, elsewhere, fallbacks }
             }
-            ModelPlan::Scripted(path) => (AnswersFrom::Script(path), Vec::new()),
+            ModelPlan::Named { provider, model } => {
+                let elsewhere = elsewhere(registry, program, &Fallbacks::default());
+                Answering { elsewhere, ..AnswersFrom::One(format!("{provider}:{model}")).into() }
+            }
+            ModelPlan::Scripted(path) => AnswersFrom::Script(path).into(),
         })
     }
 
@@ -186,10 +206,12 @@ fn chosen(parts: &Parts, program: &Program) -> Vec<ModelOverride> {
     of_files.chain(&parts.models).cloned().collect()
 }
 
-fn elsewhere(registry: &Registry, program: &Program) -> Vec<Elsewhere> {
+fn elsewhere(registry: &Registry, program: &Program, fallbacks: &Fallbacks) -> Vec<Elsewhere> {
     let mut elsewhere: Vec<Elsewhere> = Vec::new();
-    for (_, model) in models_used(program) {
-        let found = model.provider.as_deref().and_then(|provider| registry.elsewhere(provider));
+    let own = models_used(program).into_iter().filter_map(|(_, model)| model.provider);
+    let others = fallbacks.values().flat_map(|others| others.iter().map(|other| other.provider.clone()));
+    for provider in own.chain(others) {
+        let found = registry.elsewhere(&provider);
         elsewhere.extend(found.filter(|found| !elsewhere.contains(found)));
     }
     elsewhere

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use trefoil_ir::{Guard, Program, StepKind, walk};
+use trefoil_ir::{Guard, ModelChoice, Program, StepKind, walk};
 use trefoil_machine::Flags;
+use trefoil_models::Fallbacks;
 use trefoil_models::plan::models_used;
 use trefoil_prices::{Price, listed, window};
 use trefoil_syntax::{Diagnostic, Severity};
@@ -14,21 +15,67 @@ use crate::settings::Settings;
 
 const DAY_MS: u64 = 86_400_000;
 
+/// What the operator says that a model costs, else the list price.
+pub fn today(full: &str, settings: &Settings, now: u64) -> Option<Price> {
+    let listed = || full.split_once(':').and_then(|(provider, name)| listed(provider, name, now / DAY_MS));
+    said(full, settings).or_else(listed)
+}
+
+fn said(full: &str, settings: &Settings) -> Option<Price> {
+    settings.prices.iter().rev().find(|(of, _)| of == full).map(|(_, price)| price.clone())
+}
+
+/// The models that may answer instead of one, by `PROVIDER:NAME`.
+pub type Others = [(String, Vec<String>)];
+
+/// The same of the steps of a program. A model that several steps ask has those of all of them.
+pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<String>)> {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for (id, others) in fallbacks {
+        let Some(StepKind::Model(call)) = program.step(*id).map(|step| &step.kind) else { continue };
+        let own = full_name(&call.model);
+        let at = all.iter().position(|(known, _)| *known == own).unwrap_or_else(|| {
+            all.push((own, Vec::new()));
+            all.len() - 1
+        });
+        let Some((_, known)) = all.get_mut(at) else { continue };
+        for other in others.iter().map(ToString::to_string) {
+            if !known.contains(&other) {
+                known.push(other);
+            }
+        }
+    }
+    all
+}
+
+/// With the price of each model that has others being that of the dearest of them, or unknown if one of them is.
+pub fn dearest(prices: &[(String, Price)], others: &Others) -> Vec<(String, Price)> {
+    let find = |name: &String| prices.iter().find(|(known, _)| known == name).map(|(_, price)| price.clone());
+    let price = |name: &String| {
+        let others = others.iter().find(|(own, _)| own == name).into_iter().flat_map(|(_, others)| others);
+        let all: Option<Vec<Price>> = std::iter::once(name).chain(others).map(find).collect();
+        all?.into_iter().max_by_key(|price| price.at_most(1_000_000, 1_000_000))
+    };
+    prices.iter().filter_map(|(name, _)| Some((name.clone(), price(name)?))).collect()
+}
+
 /// The prices of the models that a program may ask, by `PROVIDER:NAME`, each once. Those of which nobody knows the price are
 /// missing. `now`: milliseconds since 1970-01-01 UTC.
-pub fn of(program: &Program, from: &AnswersFrom, settings: &Settings, now: u64) -> Vec<(String, Price)> {
+pub fn of(
+    program: &Program,
+    from: &AnswersFrom,
+    others: &Others,
+    settings: &Settings,
+    now: u64,
+) -> Vec<(String, Price)> {
     let mut all: Vec<(String, Price)> = Vec::new();
-    for full in named(program) {
-        let said = settings.prices.iter().rev().find(|(of, _)| *of == full).map(|(_, price)| price.clone());
+    for full in named(program, others) {
         let price = match from {
             // Made here, or read from a file.
             AnswersFrom::Embedded | AnswersFrom::Script(_) => Some(Price::free()),
             // An embedder's provider may call anything under these names.
-            AnswersFrom::Provider => said,
-            AnswersFrom::One(_) | AnswersFrom::AsWritten => {
-                let listed = || full.split_once(':').and_then(|(provider, name)| listed(provider, name, now / DAY_MS));
-                said.or_else(listed)
-            }
+            AnswersFrom::Provider => said(&full, settings),
+            AnswersFrom::One(_) | AnswersFrom::AsWritten => today(&full, settings, now),
         };
         all.extend(price.map(|price| (full, price)));
     }
@@ -36,13 +83,13 @@ pub fn of(program: &Program, from: &AnswersFrom, settings: &Settings, now: u64) 
 }
 
 /// The context windows of the models that a program may ask, by `PROVIDER:NAME`, as far as they are known.
-pub fn windows(program: &Program) -> Vec<(String, u64)> {
+pub fn windows(program: &Program, others: &Others) -> Vec<(String, u64)> {
     let window = |full: String| {
         let (provider, name) = full.split_once(':')?;
         let tokens = window(provider, name)?;
         Some((full, tokens))
     };
-    named(program).into_iter().filter_map(window).collect()
+    named(program, others).into_iter().filter_map(window).collect()
 }
 
 /// Whether a program has a limit on money that a run can reach.
@@ -58,8 +105,10 @@ pub fn limits_cost(program: &Program) -> bool {
 }
 
 /// Why a limit on money cannot be held: the models whose prices are not known.
-pub fn missing(program: &Program, prices: &[(String, Price)]) -> Vec<Diagnostic> {
-    let unknown = named(program).into_iter().filter(|model| !prices.iter().any(|(known, _)| known == model));
+pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
+    let prices = &flags.prices;
+    let unknown =
+        named(program, &flags.fallbacks).into_iter().filter(|model| !prices.iter().any(|(known, _)| known == model));
     let one = |model: String| {
         let message = format!("a limit on money needs the price of every model, but that of `{model}` is not known");
         let help = format!(
@@ -79,11 +128,10 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
         let StepKind::Model(call) = &step.kind else { continue };
         let provider = call.model.provider.as_deref();
         let limited = call.parameters.max_tokens.is_some() && call.parameters.provider_options.is_none();
-        let free = flags.price(provider, &call.model.name).is_some_and(Price::is_free);
-        if limited || free || flags.window(provider, &call.model.name).is_some() || !told.insert(step.origin) {
-            continue;
-        }
-        let name = describe::model(&call.model);
+        let mut all = flags.candidates(provider, &call.model.name);
+        let unknown = all.find(|(_, price, window)| !price.is_some_and(Price::is_free) && window.is_none());
+        let Some((name, ..)) = unknown.filter(|_| !limited && told.insert(step.origin)) else { continue };
+        let name = if name.is_empty() { describe::model(&call.model) } else { name.to_owned() };
         let message = format!(
             "a strict limit on money needs the most that each call can cost, but the context window of `{name}` is not known"
         );
@@ -97,14 +145,20 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
 }
 
 /// The models that a program may ask, as `PROVIDER:NAME`, each once.
-fn named(program: &Program) -> Vec<String> {
+fn named(program: &Program, others: &Others) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for (_, model) in models_used(program) {
-        let provider = model.provider.as_deref().map(|provider| format!("{provider}:")).unwrap_or_default();
-        let full = format!("{provider}{}", model.name);
+    let own = models_used(program).into_iter().map(|(_, model)| full_name(&model));
+    for full in own.chain(others.iter().flat_map(|(_, others)| others.clone())) {
         if !all.contains(&full) {
             all.push(full);
         }
     }
     all
+}
+
+fn full_name(model: &ModelChoice) -> String {
+    match &model.provider {
+        Some(provider) => format!("{provider}:{}", model.name),
+        None => model.name.to_string(),
+    }
 }

@@ -128,10 +128,13 @@ impl Ready {
         // Prices stay what they were as long as the same models answer.
         let begun = parts.begun.as_deref();
         let program = &aimed.prepared.program;
-        let (prices, windows) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
-            Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone()),
+        let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
+            Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
             None => {
-                (prices::of(program, &aimed.from, &parts.settings, ports.clock.wall_ms()), prices::windows(program))
+                let others = prices::others(program, &aimed.fallbacks);
+                let now = ports.clock.wall_ms();
+                let prices = prices::of(program, &aimed.from, &others, &parts.settings, now);
+                (prices, prices::windows(program, &others), others)
             }
         };
         let reserve = match begun {
@@ -140,11 +143,11 @@ impl Ready {
         };
         let strict = reserve == Reserve::Bound;
         let windows = if strict { windows } else { Vec::new() };
-        let money = Flags { prices, windows, reserve, ..Flags::default() };
+        let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
         let limited = parts.max_cost_micro.is_some()
             || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
             || prices::limits_cost(program);
-        let mut missing = if limited { prices::missing(program, &money.prices) } else { Vec::new() };
+        let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
         if limited && strict && missing.is_empty() {
             missing = prices::unbounded(program, &money);
         }
@@ -281,6 +284,7 @@ impl Ready {
             max_cost_micro: self.limits.max_cost_micro,
             changes: self.limits.clone(),
             prices: self.money.prices.clone(),
+            fallbacks: self.money.fallbacks.clone(),
             windows: self.money.windows.clone(),
             reserve: self.money.reserve,
             places: self.places.clone(),

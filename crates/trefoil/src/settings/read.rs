@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_machine::Reserve;
 use trefoil_models::vendors::vendor;
-use trefoil_models::{Api, ModelOverride, Registry};
+use trefoil_models::{Api, ModelName, ModelOverride, Registry};
 use trefoil_prices::{Price, Rates, parse_dollars};
 use trefoil_runtime::OnUnknown;
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
@@ -15,6 +15,9 @@ use trefoil_tools::guard::NotAHost;
 use super::{FoundSettings, Standing, keep_size, keep_time};
 use crate::door;
 use crate::load::project::RULE;
+
+/// Models behind one alias.
+const MOST_MODELS: usize = 8;
 
 /// The tables that count only from the operator, and what they would do.
 pub const TABLES: &[(&str, &str)] = &[
@@ -127,11 +130,35 @@ impl SettingsReading<'_> {
         }
     }
 
+    /// One model, or a list: each is for when those before it cannot answer.
     fn model(&mut self, alias: &str, value: &Spanned<DeValue<'_>>) {
-        let text = value.get_ref().as_str().unwrap_or_default();
-        match format!("{alias}={text}").parse::<ModelOverride>() {
-            Ok(model @ ModelOverride::For { .. }) => self.found.settings.models.push(model),
-            _ => self.wrong(value.span(), &format!("the model of `{alias}` must be `\"provider:name\"`")),
+        let texts: Vec<&str> = match value.get_ref() {
+            DeValue::Array(all) => all.iter().map(|one| one.get_ref().as_str().unwrap_or_default()).collect(),
+            one => vec![one.as_str().unwrap_or_default()],
+        };
+        let mut read = texts.iter().map(|text| match format!("{alias}={text}").parse() {
+            Ok(model @ ModelOverride::For { .. }) => Some(model),
+            _ => None,
+        });
+        let first = read.next().flatten();
+        let others: Option<Vec<ModelName>> = read
+            .map(|model| match model? {
+                ModelOverride::For { provider, model, .. } => Some(ModelName { provider, model }),
+                _ => None,
+            })
+            .collect();
+        match (first, others) {
+            (Some(ModelOverride::For { name, provider, model, .. }), Some(others)) if others.len() < MOST_MODELS => {
+                let model = ModelOverride::For { name, provider, model, others };
+                match model.unknown_provider() {
+                    Some(unknown) => self.wrong(value.span(), &unknown),
+                    None => self.found.settings.models.push(model),
+                }
+            }
+            _ => {
+                let form = format!("`\"provider:name\"`, or a list of at most {MOST_MODELS} of them");
+                self.wrong(value.span(), &format!("the model of `{alias}` must be {form}"));
+            }
         }
     }
 

@@ -291,7 +291,7 @@ impl Replay {
                 // Of a run that was cancelled when nobody worked on it.
                 for (key, activity) in &self.cancelled {
                     if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {
-                        self.machine.spent(key, self.machine.priced(activity, Usage::unknown()));
+                        self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
                     }
                 }
                 watcher.past(entry.at_ms, Past::Finished(&self.machine, output.as_ref(), error.as_ref()));

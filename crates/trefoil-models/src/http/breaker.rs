@@ -1,0 +1,221 @@
+//! A circuit breaker for each host: after several failures in a row nobody calls it for a while, then one call tries whether it is
+//! back, and the others wait for what comes of that.
+//!
+//! Shared by all runs of a process. What counts is that the host cannot be reached or says that it is broken, not what it thinks of
+//! a request, nor that it wants to be called less often.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use trefoil_runtime::{ModelError, ModelErrorKind};
+
+/// Failures in a row until a host is left alone.
+pub(super) const FAILURES: u32 = 5;
+/// For so long.
+pub(super) const PAUSE: Duration = Duration::from_secs(30);
+
+/// The hosts by their origins.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Breakers(Arc<Mutex<HashMap<String, Arc<Breaker>>>>);
+
+impl Breakers {
+    /// That of a host.
+    pub fn of(&self, origin: &str) -> Arc<Breaker> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(origin.to_owned()).or_default().clone()
+    }
+}
+
+/// One host.
+#[derive(Debug, Default)]
+pub(super) struct Breaker {
+    state: Mutex<State>,
+    /// The state may be another one now.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It is called. So many failures came one after the other.
+    Closed(u32),
+    /// It is not called until then.
+    Open { until: Instant, why: Arc<str> },
+    /// One call tries it.
+    Trying { why: Arc<str> },
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Closed(0)
+    }
+}
+
+/// A host that is not called.
+#[derive(Debug)]
+pub(super) struct LeftAlone {
+    /// How its last call failed.
+    pub why: Arc<str>,
+    /// When it is tried again.
+    pub wait: Duration,
+}
+
+impl Breaker {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a call through, or not.
+    pub async fn enter(self: Arc<Self>) -> Result<Passage, LeftAlone> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let next = match &mut *self.state() {
+                State::Closed(_) => Some(Ok(())),
+                State::Open { until, why } => {
+                    let wait = until.saturating_duration_since(now());
+                    Some(if wait.is_zero() { Err(None) } else { Err(Some(LeftAlone { why: why.clone(), wait })) })
+                }
+                State::Trying { .. } => None,
+            };
+            match next {
+                Some(Ok(())) => return Ok(Passage { breaker: self.clone(), ended: false }),
+                Some(Err(Some(alone))) => return Err(alone),
+                Some(Err(None)) => {
+                    let mut state = self.state();
+                    // Another call may have been first.
+                    if let State::Open { why, .. } = &*state {
+                        let why = why.clone();
+                        *state = State::Trying { why };
+                        drop(state);
+                        return Ok(Passage { breaker: self.clone(), ended: false });
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+}
+
+/// A call that may be made.
+#[derive(Debug)]
+pub(super) struct Passage {
+    breaker: Arc<Breaker>,
+    ended: bool,
+}
+
+impl Passage {
+    /// What came of it.
+    pub fn end(mut self, failure: Option<&ModelError>) {
+        self.ended = true;
+        let mut state = self.breaker.state();
+        let failure = failure.filter(|error| counts(error));
+        *state = match (&*state, failure) {
+            (_, None) => State::Closed(0),
+            (State::Closed(before), Some(_)) if before + 1 < FAILURES => State::Closed(before + 1),
+            // Calls that were under way when it opened say nothing new.
+            (State::Open { until, why }, Some(_)) => State::Open { until: *until, why: why.clone() },
+            (_, Some(error)) => State::Open { until: now() + PAUSE, why: error.message.as_str().into() },
+        };
+        drop(state);
+        self.breaker.changed.notify_waiters();
+    }
+}
+
+/// One that was dropped on its way says nothing: the next one tries.
+impl Drop for Passage {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let mut state = self.breaker.state();
+        if let State::Trying { why } = &*state {
+            let why = why.clone();
+            *state = State::Open { until: now(), why };
+            drop(state);
+            self.breaker.changed.notify_waiters();
+        }
+    }
+}
+
+/// Whether a failure is one of the host.
+fn counts(error: &ModelError) -> bool {
+    match error.kind {
+        ModelErrorKind::Network => true,
+        ModelErrorKind::Status(status) => status >= 500,
+        ModelErrorKind::Timeout | ModelErrorKind::Protocol | ModelErrorKind::Setup => false,
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "shared by runs, each of which has a clock of its own; nothing of it is stored"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken() -> ModelError {
+        ModelError::new(ModelErrorKind::Status(503), "no")
+    }
+
+    async fn fail(breaker: &Arc<Breaker>, times: u32) {
+        for _ in 0..times {
+            breaker.clone().enter().await.unwrap().end(Some(&broken()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_failures_in_a_row_a_host_is_left_alone_then_one_call_tries_it() {
+        let breaker = Arc::new(Breaker::default());
+        fail(&breaker, FAILURES - 1).await;
+        breaker.clone().enter().await.unwrap().end(None);
+        fail(&breaker, FAILURES).await;
+        let alone = breaker.clone().enter().await.unwrap_err();
+        assert_eq!((&*alone.why, alone.wait), ("no", PAUSE));
+
+        tokio::time::advance(PAUSE).await;
+        let trying = breaker.clone().enter().await.unwrap();
+        let waiting = tokio::spawn(breaker.clone().enter());
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished(), "the others wait for what comes of it");
+        trying.end(Some(&broken()));
+        assert_eq!(waiting.await.unwrap().unwrap_err().wait, PAUSE, "it is as before");
+
+        tokio::time::advance(PAUSE).await;
+        breaker.clone().enter().await.unwrap().end(None);
+        fail(&breaker, FAILURES - 1).await;
+        assert!(breaker.enter().await.is_ok(), "it is back, and counted from the start");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_try_that_is_dropped_lets_the_next_one_try() {
+        let breaker = Arc::new(Breaker::default());
+        fail(&breaker, FAILURES).await;
+        tokio::time::advance(PAUSE).await;
+        let trying = breaker.clone().enter().await.unwrap();
+        let waiting = tokio::spawn(breaker.clone().enter());
+        tokio::task::yield_now().await;
+        drop(trying);
+        waiting.await.unwrap().unwrap().end(None);
+        assert!(breaker.enter().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_a_host_thinks_of_a_request_does_not_count() {
+        let breaker = Arc::new(Breaker::default());
+        for status in [400, 401, 404, 429] {
+            for _ in 0..FAILURES {
+                let error = ModelError::new(ModelErrorKind::Status(status), "no");
+                breaker.clone().enter().await.unwrap().end(Some(&error));
+            }
+        }
+        assert!(breaker.enter().await.is_ok());
+    }
+}

@@ -1,0 +1,122 @@
+//! Models that answer where the one that was asked cannot.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use serde_json::{Value as Json, json};
+use trefoil_ir::StepId;
+use trefoil_models::{Fallbacks, ModelName, Registry};
+use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
+
+use crate::request::{ask, request};
+use crate::server::{Piece, Reply, Server};
+
+fn fine() -> Reply {
+    Reply::json(json!({"content": [{"type": "text", "text": "from the other"}],
+        "usage": {"input_tokens": 2, "output_tokens": 3}}))
+}
+
+/// OpenAI's model first, then Anthropic's, at these addresses. Without a key where that is empty.
+fn provider(openai: &str, anthropic: &str, key: &str) -> Arc<dyn ModelProvider> {
+    let env = [
+        ("OPENAI_API_KEY", key),
+        ("OPENAI_BASE_URL", openai),
+        ("ANTHROPIC_API_KEY", "k"),
+        ("ANTHROPIC_BASE_URL", anthropic),
+    ];
+    let other = ModelName { provider: "anthropic".into(), model: "other".into() };
+    let others = Fallbacks::from([(StepId(0), Arc::from([other]))]);
+    Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned()))).by_step(others)
+}
+
+fn asked() -> ModelRequest {
+    ModelRequest { provider: Some("openai".into()), ..request("x") }
+}
+
+fn status(status: u16, wait: Option<&'static str>) -> Reply {
+    let headers = wait.map(|wait| ("retry-after", wait)).into_iter().collect();
+    Reply::Whole(status, headers, json!({"error": {"message": "no"}}).to_string())
+}
+
+async fn after(first: Reply, asked: &ModelRequest) -> (Result<ModelAnswer, ModelError>, Json) {
+    let (one, other) = (Server::start(vec![first]).await, Server::start_with(|_| fine()).await);
+    let answer = ask(&*provider(&one.url, &other.url, "k"), asked).await.0;
+    (answer, other.requests().first().map_or(Json::Null, |received| received.body["model"].clone()))
+}
+
+#[tokio::test]
+async fn the_next_one_answers_where_the_first_is_overloaded_or_at_a_limit() {
+    for code in [429, 500, 503, 529] {
+        let (answer, asked) = after(status(code, None), &asked()).await;
+        let answer = answer.unwrap();
+        assert_eq!((&*answer.text, &asked), ("from the other", &json!("other")));
+        let instead = answer.instead.unwrap();
+        assert_eq!(instead.by, "anthropic:other");
+        assert_eq!(instead.why, format!("`openai` answered with {code}: no"));
+        assert_eq!(answer.usage, Usage { input_tokens: 2, output_tokens: 3, ..Usage::default() });
+    }
+}
+
+#[tokio::test]
+async fn the_next_one_answers_where_the_first_cannot_be_reached_or_has_no_key() {
+    let other = Server::start_with(|_| fine()).await;
+    let mut told = Vec::new();
+    for (address, key) in [("http://127.0.0.1:1", "k"), ("http://127.0.0.1:1", "")] {
+        let answer = ask(&*provider(address, &other.url, key), &asked()).await.0.unwrap();
+        told.push(answer.instead.unwrap().why);
+    }
+    expect![[r#"
+        `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
+        `openai` needs `OPENAI_API_KEY` in the environment"#]]
+    .assert_eq(&told.join("\n"));
+}
+
+#[tokio::test]
+async fn what_would_be_no_different_elsewhere_is_not_tried_there() {
+    for code in [400, 401, 403, 404, 413] {
+        let (answer, other) = after(status(code, None), &asked()).await;
+        assert_eq!((answer.unwrap_err().kind, other), (ModelErrorKind::Status(code), Json::Null));
+    }
+    let refusal = json!({"choices": [{"message": {"content": null, "refusal": "I cannot"}}]});
+    let (answer, other) = after(Reply::json(refusal), &asked()).await;
+    assert_eq!((answer.unwrap().text, other), ("I cannot".to_owned(), Json::Null));
+    let (answer, other) = after(Reply::json(json!({})), &asked()).await;
+    assert_eq!((answer.unwrap_err().kind, other), (ModelErrorKind::Protocol, Json::Null));
+}
+
+#[tokio::test]
+async fn text_that_was_shown_is_not_answered_a_second_time() {
+    let half = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "half"}}]})).into_bytes();
+    let streaming = ModelRequest { stream: true, ..asked() };
+    let (answer, other) = after(Reply::Stream(vec![Piece::Bytes(half), Piece::Cut]), &streaming).await;
+    assert_eq!((answer.unwrap_err().came.unwrap().text, other), ("half".to_owned(), Json::Null));
+    // Nothing of this one was, but it may have to be paid for.
+    let (answer, _) = after(Reply::Stream(vec![Piece::Bytes(b": hi\n\n".to_vec()), Piece::Cut]), &streaming).await;
+    assert_eq!(answer.unwrap().usage.unknown_calls, 1);
+}
+
+#[tokio::test]
+async fn where_none_can_answer_all_are_named_and_the_shortest_wait_counts() {
+    let one = Server::start(vec![status(429, Some("9"))]).await;
+    let other = Server::start(vec![status(529, Some("2"))]).await;
+    let error = ask(&*provider(&one.url, &other.url, "k"), &asked()).await.0.unwrap_err();
+    expect!["`anthropic` answered with 529: no; before that, `openai` answered with 429: no"].assert_eq(&error.message);
+    assert_eq!((error.kind, error.retry_after_ms), (ModelErrorKind::Status(529), Some(2000)));
+}
+
+#[tokio::test]
+async fn a_host_that_fails_again_and_again_is_left_alone() {
+    let server = Server::start_with(|_| status(503, None)).await;
+    let registry = server.registry(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "{url}")]);
+    let mut last = None;
+    for _ in 0..7 {
+        last = ask(&*registry.resolve("openai", "m").unwrap(), &asked()).await.0.err();
+    }
+    assert_eq!(server.requests().len(), 5);
+    let error = last.unwrap();
+    let said = error.message.replace("29s", "30s");
+    expect!["`openai` is not called for another 30s, because the last 5 calls failed; the last one: `openai` answered with 503: no"]
+        .assert_eq(&said);
+    assert_eq!((error.kind, error.came), (ModelErrorKind::Network, None));
+    assert!((25_000..31_000).contains(&error.retry_after_ms.unwrap()), "the next try waits until then");
+}
