@@ -121,17 +121,15 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
     }
-    let flow = stored.flow.clone();
+    let (flow, now) = (stored.flow.clone(), stored.now());
     let session = Session::new(&args.show, flow.loaded());
     let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
-    let engine = engine
-        .store(store)
-        .recovery(args.unknown.map_or(settings.recovery, Unknown::recovery))
-        .as_begun(&stored.started);
+    let engine =
+        engine.store(store).recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
     let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
     let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
-    label(stored.started.answers == "embedded" || args.host.models.embedded(), &ready);
+    label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     session.begin(&ready, None, Some(&run));
     let script = ready.script().cloned();

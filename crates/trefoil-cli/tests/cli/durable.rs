@@ -335,6 +335,37 @@ fn a_run_that_another_model_goes_on_with_costs_what_that_model_costs() {
 }
 
 #[test]
+fn who_answers_when_a_run_goes_on_answers_from_then_on() {
+    let asks = "version: \"0.1\"\nagents:\n  writer: { model: \"openai:m\", system: \"draft and hang\" }\n  \
+                publisher: { model: \"openai:m\", system: \"publish because {{ approve.output }}\" }\nnodes:\n  \
+                draft: { agent: writer, writes: output.draft }\n  \
+                approve: { type: human, prompt: \"May it?\", writes: output.approved }\n  \
+                publish: { agent: publisher, writes: output.published }\nedges:\n  - { from: draft, to: approve }\n  \
+                - { from: approve, to: publish }\ninput:\n  message: go\n";
+    // Models that are named are a part of the program, wherever they are named.
+    for named in [&[][..], &["--model", "openai:other"]] {
+        let provider = Provider::start();
+        let folder = Folder::new();
+        folder.write("flow.yaml", asks);
+        let child = command(&folder, &provider, &[&["run", "flow.yaml"], named].concat()).spawn().unwrap();
+        until("the call", || provider.asked().len() == 1);
+        signal(&child, "-KILL");
+        wait(child);
+        let run = only(&folder, &provider);
+        let other = trefoil(&folder, &provider, &["resume", &run, "--model", "openai:another"]);
+        other.silent(2).says(&["cannot continue with other models than it began with", "--model embedded"]);
+        let kept = trefoil(&folder, &provider, &["runs", "export", &run]).lines().len();
+        assert_eq!(kept, 2, "nothing has happened");
+        trefoil(&folder, &provider, &["resume", &run, "--model", "embedded"]).exits(75);
+        trefoil(&folder, &provider, &["runs", "answer", &run, "approve", "yes"]).exits(0);
+        let ended = trefoil(&folder, &provider, &["resume", &run, "--output", "json"]);
+        assert!(ended.exits(0).json()["published"].as_str().unwrap().starts_with("[embedded]"), "{ended:?}");
+        assert_eq!(provider.asked().len(), 1);
+        trefoil(&folder, &provider, &["runs", "events", &run]).exits(0);
+    }
+}
+
+#[test]
 fn a_run_that_failed_goes_on_from_the_step_that_failed() {
     let provider = Provider::start();
     let folder = Folder::new();

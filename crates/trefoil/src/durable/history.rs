@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use trefoil_ir::Program;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::{Entry, Prepared};
+use trefoil_machine::{Entry, Prepared, Started};
 use trefoil_models::Registry;
 use trefoil_runtime::driver::{Options, retell};
 use trefoil_runtime::ports::{CallSite, JournalError, MapSecrets, NoHumans, NoTools, SeededRandom, SystemClock};
@@ -49,10 +50,15 @@ pub(super) fn prepared(stored: &Stored) -> Arc<Prepared> {
     if own.fingerprint().to_string() == stored.started.program.fingerprint {
         return stored.flow.prepared();
     }
+    Prepared::new(program_of(own, &stored.started))
+}
+
+/// A program with the models that were chosen for a run of it.
+pub(crate) fn program_of(own: &Arc<Program>, run: &Started) -> Arc<Program> {
     let mut program = own.clone();
-    let engine = Engine::new().registry(Registry::to_read()).as_begun(&stored.started);
+    let engine = Engine::new().registry(Registry::to_read()).with_models_of(run);
     let _ = engine.aim(&mut program);
-    Prepared::new(program)
+    program
 }
 
 /// Names models and answers nothing.

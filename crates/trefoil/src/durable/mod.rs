@@ -10,4 +10,5 @@ pub use answer::{Trial, try_answer};
 pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
 pub use history::history;
+pub(crate) use history::program_of;
 pub use resume::Stored;

@@ -1,5 +1,6 @@
 //! Going on with a run that is in a store.
 
+use trefoil_machine::journal::Answering;
 use trefoil_machine::{EntryKind, Started};
 use trefoil_store::{Content, Store, StoreError};
 
@@ -17,12 +18,15 @@ pub struct Stored {
     pub started: Started,
     /// What whoever goes on with it should know.
     pub note: Option<String>,
+    /// Other models, with which somebody has gone on with it since.
+    answering: Option<Answering>,
 }
 
 impl Stored {
     /// Reads how a run began, and loads its flow.
     pub async fn read(store: &dyn Store, run: &str) -> Result<Self> {
-        if store.record(run).await?.content == Content::Removed {
+        let record = store.record(run).await?;
+        if record.content == Content::Removed {
             return Err(Error::Store(StoreError::NoContent { run: run.to_owned() }));
         }
         let first = store.entries(run, 0).await?.into_iter().next();
@@ -30,7 +34,33 @@ impl Stored {
             return Err(Error::Store(StoreError::NoRun { run: run.to_owned() }));
         };
         let (flow, note) = unpack(store, run, &started.program).await?;
-        Ok(Self { flow, started: *started, note })
+        // Nobody but the process that began it has held a run of the first epoch.
+        let answering = if record.epoch > 1 { answering(store, run).await? } else { None };
+        Ok(Self { flow, started: *started, note, answering })
+    }
+
+    /// How the run goes on: as it began, with the models that answer now.
+    pub fn now(&self) -> Started {
+        let mut now = self.started.clone();
+        if let Some(Answering { answers, models, prices, windows }) = self.answering.clone() {
+            (now.answers, now.models, now.flags.prices, now.flags.windows) = (answers, models, prices, windows);
+        }
+        now
+    }
+}
+
+/// The last word about who answers, after the beginning.
+async fn answering(store: &dyn Store, run: &str) -> Result<Option<Answering>> {
+    let (mut last, mut next) = (None, 1);
+    loop {
+        let page = store.entries(run, next).await?;
+        let Some(end) = page.last() else { return Ok(last) };
+        next = end.seq.saturating_add(1);
+        for entry in page {
+            if let EntryKind::Resumed { changes, .. } | EntryKind::Reopened { changes, .. } = entry.kind {
+                last = changes.models.or(last);
+            }
+        }
     }
 }
 
@@ -38,8 +68,8 @@ impl Engine {
     /// Goes on with a run of the [store](Self::store): nothing that has ended is done again. The handle is as that of
     /// [`start`](Self::start); it tells first what has happened so far.
     ///
-    /// The run continues with the files, the input, the seed, the limits and the models that it began with, unless this engine
-    /// was given other limits or models: those hold from now on. What an engine holds is this one's: tools, commands, people,
+    /// The run continues with the files, the input, the seed, the limits and the models that it has, unless this engine was given
+    /// other limits, or a script or the embedded model: those hold from now on. What an engine holds is this one's: tools, commands, people,
     /// keys.
     ///
     /// # Errors
@@ -53,23 +83,28 @@ impl Engine {
                 "give it one with `Engine::store`",
             )));
         };
-        let Stored { flow, started, .. } = Stored::read(&**owner.store(), run).await?;
-        self.as_begun(&started).ready(&flow)?.resume(&started.run).await
+        let stored = Stored::read(&**owner.store(), run).await?;
+        self.as_begun(&stored).ready(&stored.flow)?.resume(&stored.started.run).await
     }
 
-    /// With the models and the seed that a run began with, unless this engine has models of its own.
+    /// With the models that a run has and the seed that it began with, unless this engine has models of its own.
     #[doc(hidden)]
-    pub fn as_begun(&self, started: &Started) -> Engine {
-        let engine = self.clone().begun(started);
+    pub fn as_begun(&self, stored: &Stored) -> Engine {
+        let now = stored.now();
+        self.clone().begun(&stored.started, &now).with_models_of(&now)
+    }
+
+    /// With these models, unless this engine has models of its own.
+    pub(crate) fn with_models_of(self, run: &Started) -> Engine {
         if self.chooses_models() {
-            return engine;
+            return self;
         }
-        match started.answers.as_str() {
-            "host" | "" => engine,
-            "manifest" => started.models.iter().fold(engine, |engine, (agent, model)| {
+        match run.answers.as_str() {
+            "host" | "" => self,
+            "manifest" => run.models.iter().fold(self, |engine, (agent, model)| {
                 if model.contains(':') { engine.model(format!("{agent}={model}").as_str()) } else { engine }
             }),
-            one => engine.model(one),
+            one => self.model(one),
         }
     }
 }

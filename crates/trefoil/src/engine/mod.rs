@@ -78,6 +78,15 @@ pub struct Engine {
     kept: Arc<Kept>,
 }
 
+/// A run that is to be gone on with.
+struct Begun {
+    /// How it began: what its program is.
+    #[cfg(feature = "store")]
+    first: Started,
+    /// The same with the models that answer now.
+    now: Started,
+}
+
 /// What an engine is made of.
 #[derive(Clone, Default)]
 struct Parts {
@@ -106,8 +115,8 @@ struct Parts {
     /// Other parts share them: a limit of the host is one for all runs.
     places: Arc<Places>,
     recovery: Recovery,
-    /// How the run began that is to be gone on with.
-    begun: Option<Arc<Started>>,
+    /// The run that is to be gone on with.
+    begun: Option<Arc<Begun>>,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]

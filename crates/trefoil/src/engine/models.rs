@@ -102,6 +102,44 @@ pub(super) struct Aimed {
     pub provider: Option<Arc<dyn ModelProvider>>,
 }
 
+impl Aimed {
+    /// The same for a run that is gone on with: its program is the one that it began with, as its journal says, whoever answers
+    /// now. Named models are a part of it, so they are those that it began with.
+    pub fn for_begun(self: Arc<Self>, parts: &Parts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
+        #[cfg(feature = "store")]
+        if let Some(begun) = parts.begun.as_deref() {
+            let (own, first) = (&flow.loaded().program, &begun.first);
+            let is_it = |program: &Program| program.fingerprint().to_string() == first.program.fingerprint;
+            if first.program.semantics != trefoil_ir::SEMANTICS || is_it(&self.prepared.program) {
+                return Ok(self);
+            }
+            let program = if is_it(own) { own.clone() } else { crate::durable::program_of(own, first) };
+            if !is_it(&program) {
+                // It is not for the models: the replay says what is different.
+                return Ok(self);
+            }
+            let provider: Option<Arc<dyn ModelProvider>> = match self.from {
+                AnswersFrom::Embedded => Some(Arc::new(Embedded::new(&program, parts.seed.unwrap_or(0)))),
+                AnswersFrom::Script(_) | AnswersFrom::Provider => self.provider.clone(),
+                AnswersFrom::One(_) | AnswersFrom::AsWritten => return Err(vec![other_models(first)]),
+            };
+            let (from, elsewhere) = (self.from.clone(), self.elsewhere.clone());
+            return Ok(Arc::new(Self { prepared: Prepared::new(program), from, elsewhere, provider }));
+        }
+        let _ = (parts, flow);
+        Ok(self)
+    }
+}
+
+#[cfg(feature = "store")]
+fn other_models(first: &trefoil_machine::Started) -> Diagnostic {
+    let mut models: Vec<String> = first.models.iter().map(|(_, model)| format!("`{model}`")).collect();
+    models.dedup();
+    let message = format!("the run cannot continue with other models than it began with: {}", models.join(", "));
+    let help = "resume it without `--model`, or with `--model embedded` or a script; or start a new run";
+    Diagnostic::nowhere(MODEL, Severity::Error, None, message).help(help)
+}
+
 /// What an engine has worked out and keeps.
 #[derive(Default)]
 pub(super) struct Kept {

@@ -63,7 +63,8 @@ impl Ready {
         let (parts, loaded) = (&*engine.parts, flow.loaded());
         let mut reasons = Vec::new();
         let env_texts = env_texts(loaded, &mut reasons);
-        let aimed = engine.kept.aimed(parts, flow).map_err(|why| reasons.extend(why)).ok();
+        let aimed = engine.kept.aimed(parts, flow).and_then(|aimed| aimed.for_begun(parts, flow));
+        let aimed = aimed.map_err(|why| reasons.extend(why)).ok();
         let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
         let script = script.map_err(|why| reasons.push(why)).ok().flatten().flatten();
         let mut hosts: Vec<Arc<dyn ToolHost>> = Vec::new();
@@ -126,7 +127,7 @@ impl Ready {
             random,
         };
         // Prices stay what they were as long as the same models answer.
-        let begun = parts.begun.as_deref();
+        let begun = parts.begun.as_deref().map(|begun| &begun.now);
         let program = &aimed.prepared.program;
         let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
             Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),

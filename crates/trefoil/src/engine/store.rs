@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_machine::Started;
 use trefoil_store::{Content, Owner, Store};
 
-use super::Engine;
+use super::{Begun, Engine};
 use crate::error::{Error, Result};
 
 impl Engine {
@@ -55,11 +55,11 @@ impl Engine {
     pub fn owner(&self) -> Option<Arc<Owner>> {
         self.parts.owner.clone()
     }
-    /// For a run that began like this: with its seed for the machine and the embedded model, not for ids.
-    pub(crate) fn begun(self, started: &Started) -> Self {
+    /// For a run that began like this, and has these models now: with its seed for the machine and the embedded model, not for ids.
+    pub(crate) fn begun(self, first: &Started, now: &Started) -> Self {
         self.with(|parts| {
-            parts.seed = Some(started.flags.seed);
-            parts.begun = Some(Arc::new(started.clone()));
+            parts.seed = Some(first.flags.seed);
+            parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
     /// Whether it says which models answer.
