@@ -151,6 +151,12 @@ pub struct Changes {
     /// Micro-dollars that the run may spend, those spent before included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_micro: Option<u64>,
+    /// What limits on money set aside for a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Reserve>,
+    /// With [`Reserve::Bound`]: as [`Flags::windows`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<(String, u64)>,
     /// Other models answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Answering>,
@@ -329,6 +335,10 @@ impl Flags {
     pub fn change(&mut self, changes: &Changes) {
         self.max_calls = changes.max_calls.or(self.max_calls);
         self.max_cost_micro = changes.max_cost_micro.or(self.max_cost_micro);
+        self.reserve = changes.reserve.unwrap_or(self.reserve);
+        if !changes.windows.is_empty() {
+            self.windows.clone_from(&changes.windows);
+        }
         if let Some(models) = &changes.models {
             self.prices.clone_from(&models.prices);
             self.windows.clone_from(&models.windows);

@@ -11,7 +11,7 @@ use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::store::{Content, Record, SqliteStore, Status, Store as _, StoreError};
 
-use super::run::{did_not_start, dollars, followed, label};
+use super::run::{ReserveArg, did_not_start, dollars, followed, label};
 use crate::run::{End, HostArgs, Recording, Session, ShowArgs, Unknown};
 use crate::runs::past;
 use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
@@ -38,6 +38,9 @@ pub struct Resume {
     /// Maximum cost in dollars from now on, what was spent before included
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<u64>,
+    /// What limits on money set aside for a call from now on: what it is expected to cost, or the most that it can cost
+    #[arg(long, value_name = "WHAT")]
+    reserve: Option<ReserveArg>,
     #[command(flatten)]
     show: ShowArgs,
     #[command(flatten)]
@@ -128,6 +131,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
         engine.store(store).recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
     let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
     let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
+    let engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();

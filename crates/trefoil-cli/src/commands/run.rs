@@ -62,7 +62,7 @@ pub struct Run {
 
 /// What a limit on money sets aside for a call.
 #[derive(Clone, Copy, ValueEnum)]
-enum ReserveArg {
+pub enum ReserveArg {
     /// What it is expected to cost.
     Estimate,
     /// The most that it can cost: nothing passes the limit.

@@ -615,6 +615,41 @@ fn a_limit_on_money_needs_the_prices_of_all_models() {
 }
 
 #[test]
+fn a_limit_on_money_that_cannot_be_held_is_refused_before_a_run_continues() {
+    let provider = Provider::start();
+    let folder = world();
+    let child = command(&folder, &provider, &["run", "main.yaml"]).spawn().unwrap();
+    until("the second call", || provider.asked().len() == 2);
+    signal(&child, "-KILL");
+    wait(child);
+    let run = only(&folder, &provider);
+    let before = trefoil(&folder, &provider, &["runs", "export", &run]).out;
+    let refused = trefoil(&folder, &provider, &["resume", &run, "--max-cost", "1"]);
+    refused.silent(2).says(&["unknown-price", "that of `openai:m` is not known"]);
+    // The prices are those that the run began with: it has none.
+    folder.write("config/config.toml", PRICES);
+    finish(priced(&folder, &provider, &["resume", &run, "--max-cost", "1"])).silent(2).says(&["unknown-price"]);
+    assert_eq!(trefoil(&folder, &provider, &["runs", "export", &run]).out, before, "nothing has happened");
+    provider.hang(false);
+    trefoil(&folder, &provider, &["resume", &run]).exits(0);
+    assert_eq!(provider.asked().len(), 3);
+
+    // One that has prices, and calls of which nobody knows the most that they can cost.
+    let priced_run = ["run", "main.yaml", "--max-cost", "100"];
+    provider.hang(true);
+    let child = priced(&folder, &provider, &priced_run).spawn().unwrap();
+    until("its second call", || provider.asked().len() == 5);
+    signal(&child, "-KILL");
+    wait(child);
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "pending", "--output", "json"]).json();
+    let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
+    let strict = finish(priced(&folder, &provider, &["resume", &run, "--reserve", "bound"]));
+    strict.silent(2).says(&["unknown-bound", "the context window of `openai:m` is not known"]);
+    provider.hang(false);
+    finish(priced(&folder, &provider, &["resume", &run])).exits(0);
+}
+
+#[test]
 fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
     let provider = Provider::start();
     let folder = world();
@@ -641,6 +676,12 @@ fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
     stopped.exits(1).says(&["BUDGET_EXCEEDED", "of $0.06 spent, and the next call may cost $0.02"]);
     let journal = trefoil(&folder, &provider, &["runs", "export", &run]).out;
     assert!(journal.contains("\"reserve\":\"bound\""), "{journal}");
+    // Whoever continues it may set aside less from then on.
+    let resumed = finish(priced(&folder, &provider, &["resume", &run, "--reserve", "estimate", "--max-cost", "0.07"]));
+    resumed.exits(0);
+    let changed = trefoil(&folder, &provider, &["runs", "export", &run]).lines();
+    let changed = changed.iter().find_map(|entry| entry["entry"]["reopened"]["changes"].as_object());
+    assert_eq!(json!(changed), json!({ "max_cost_micro": 70_000, "reserve": "estimate" }));
     let estimated = ["run", "main.yaml", "--max-cost", "0.06", "--reserve", "estimate", "--ephemeral"];
     finish(priced(&folder, &provider, &estimated)).exits(0);
     folder.write("config/config.toml", "[run]\nreserve = 3\n");

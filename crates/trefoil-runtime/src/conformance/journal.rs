@@ -6,7 +6,7 @@ use crate::ports::Journal;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::Told;
 use trefoil_machine::journal::{
-    About, Answering, Changes, Entry, EntryKind, Flags, Identity, Lost, SourceFile, Started, VERSION,
+    About, Answering, Changes, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile, Started, VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Finish, Usage};
@@ -149,6 +149,8 @@ fn one_of_each_kind() -> Vec<Entry> {
             changes: Box::new(Changes {
                 max_calls: Some(7),
                 max_cost_micro: Some(1_000_000),
+                reserve: Some(Reserve::Bound),
+                windows: vec![("openai:gpt-5.4".to_owned(), 400_000)],
                 models: Some(Answering { answers: "embedded".to_owned(), ..Answering::default() }),
             }),
         },

@@ -260,10 +260,14 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
         answers: options.answers.clone(),
         models: options.models.clone(),
         prices: std::mem::take(&mut options.prices),
-        windows: std::mem::take(&mut options.windows),
+        windows: options.windows.clone(),
         fallbacks: std::mem::take(&mut options.fallbacks),
     });
+    let reserve = now.reserve.filter(|reserve| *reserve != flags.reserve);
+    let windows = reserve.filter(|reserve| *reserve == Reserve::Bound).map(|_| std::mem::take(&mut options.windows));
     Changes {
+        reserve,
+        windows: windows.unwrap_or_default(),
         max_calls: now.max_calls.filter(|_| now.max_calls != flags.max_calls),
         max_cost_micro: now.max_cost_micro.filter(|_| now.max_cost_micro != flags.max_cost_micro),
         models,

@@ -111,6 +111,6 @@ pub async fn is_possible(world: &World, options: &Options, error: &RunError) -> 
     let Ok(Read { first, replay, .. }) = super::read(world, options, &mut Unwatched).await else { return false };
     // A limit on money that is not there is not set either: it would need the prices of all models.
     let max_cost_micro = replay.machine().flags().max_cost_micro.map(|_| u64::MAX);
-    let unlimited = Changes { max_calls: Some(u64::MAX), max_cost_micro, models: None };
+    let unlimited = Changes { max_calls: Some(u64::MAX), max_cost_micro, ..Changes::default() };
     reopen(world, &first, replay, error, unlimited).await.is_ok()
 }

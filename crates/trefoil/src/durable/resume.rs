@@ -42,8 +42,9 @@ impl Stored {
     /// How the run goes on: as it began, with the models that answer now.
     pub fn now(&self) -> Started {
         let mut now = self.started.clone();
-        if let Some(Answering { answers, models, prices, windows }) = self.answering.clone() {
-            (now.answers, now.models, now.flags.prices, now.flags.windows) = (answers, models, prices, windows);
+        if let Some(Answering { answers, models, prices, windows, fallbacks }) = self.answering.clone() {
+            (now.answers, now.models) = (answers, models);
+            (now.flags.prices, now.flags.windows, now.flags.fallbacks) = (prices, windows, fallbacks);
         }
         now
     }

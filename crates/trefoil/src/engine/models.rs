@@ -124,7 +124,8 @@ impl Aimed {
                 AnswersFrom::One(_) | AnswersFrom::AsWritten => return Err(vec![other_models(first)]),
             };
             let (from, elsewhere) = (self.from.clone(), self.elsewhere.clone());
-            return Ok(Arc::new(Self { prepared: Prepared::new(program), from, elsewhere, provider }));
+            let (prepared, fallbacks) = (Prepared::new(program), Fallbacks::default());
+            return Ok(Arc::new(Self { prepared, from, elsewhere, fallbacks, provider }));
         }
         let _ = (parts, flow);
         Ok(self)

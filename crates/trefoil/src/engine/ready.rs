@@ -139,11 +139,16 @@ impl Ready {
             }
         };
         let reserve = match begun {
-            Some(begun) => begun.flags.reserve,
+            Some(begun) => parts.reserve.unwrap_or(begun.flags.reserve),
             None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
         };
         let strict = reserve == Reserve::Bound;
-        let windows = if strict { windows } else { Vec::new() };
+        let windows = match strict {
+            // It began without.
+            true if windows.is_empty() => prices::windows(program, &fallbacks),
+            true => windows,
+            false => Vec::new(),
+        };
         let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
         let limited = parts.max_cost_micro.is_some()
             || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
@@ -164,7 +169,12 @@ impl Ready {
             run: id,
             ports,
             seed: parts.seed.unwrap_or(0),
-            limits: Changes { max_calls: parts.max_calls, max_cost_micro: parts.max_cost_micro, ..Changes::default() },
+            limits: Changes {
+                max_calls: parts.max_calls,
+                max_cost_micro: parts.max_cost_micro,
+                reserve: parts.reserve,
+                ..Changes::default()
+            },
             money,
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),

@@ -139,7 +139,13 @@ impl Rebuild {
         let mut limits = before.machine.flags().clone();
         limits.change(changes);
         let mut active = Active::default();
-        let limits = Changes { max_calls: limits.max_calls, max_cost_micro: limits.max_cost_micro, models: None };
+        let limits = Changes {
+            max_calls: limits.max_calls,
+            max_cost_micro: limits.max_cost_micro,
+            reserve: Some(limits.reserve),
+            windows: limits.windows,
+            models: None,
+        };
         let traces = before.machine.core.traces;
         let replay = Replay::begin_with(prepared, first, &limits, traces, &mut active)?;
         let all = before.reopenings.iter().chain([&next]);
