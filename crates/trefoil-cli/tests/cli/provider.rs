@@ -92,8 +92,13 @@ impl Provider {
             }
             let request: Json = serde_json::from_slice(&body).unwrap();
             let messages = request["messages"].as_array().unwrap().iter();
-            let messages = messages.map(|message| message["content"].as_str().unwrap());
-            let prompt = messages.max_by_key(|text| text.len()).unwrap().to_owned();
+            let messages: Vec<&str> = messages.map(|message| message["content"].as_str().unwrap_or_default()).collect();
+            let calls = calls(&request);
+            // Of a conversation all of it: each turn is another question.
+            let prompt = match request["tools"].is_array() {
+                true => messages.join(" "),
+                false => (*messages.iter().max_by_key(|text| text.len()).unwrap()).to_owned(),
+            };
             let before = {
                 let mut asked = self.asked.lock().unwrap();
                 let before = asked.iter().filter(|one| **one == prompt).count();
@@ -105,8 +110,8 @@ impl Provider {
             }
             let written = match () {
                 () if prompt.contains("busy") && before.is_multiple_of(2) => fail(&mut stream, &prompt),
-                () if request["stream"] == json!(true) => self.tell(&mut stream, &prompt),
-                () => answer(&mut stream, &prompt, self.used(&prompt)),
+                () if request["stream"] == json!(true) => self.tell(&mut stream, &prompt, &calls),
+                () => answer(&mut stream, &prompt, self.used(&prompt), &calls),
             };
             if written.is_err() {
                 return;
@@ -147,9 +152,32 @@ pub fn said(prompt: &str) -> String {
     prompt.replace(WORD, "(it)")
 }
 
-fn answer(stream: &mut TcpStream, prompt: &str, usage: Json) -> std::io::Result<()> {
-    let message = json!({ "role": "assistant", "content": said(prompt) });
-    let choice = json!({ "index": 0, "finish_reason": "stop", "message": message });
+/// The tools that are called: in its first two turns a model calls each that it is offered, with what it is asked for.
+fn calls(request: &Json) -> Vec<Json> {
+    let turns = request["messages"].as_array().into_iter().flatten().filter(|m| m["role"] == "assistant").count();
+    let tools = request["tools"].as_array().filter(|_| turns < 2).into_iter().flatten();
+    let call = |(index, tool): (usize, &Json)| {
+        let function = &tool["function"];
+        let wanted = function["parameters"]["properties"].as_object().into_iter().flatten();
+        let arguments: serde_json::Map<_, _> =
+            wanted.map(|(name, _)| (name.clone(), json!(format!("{name} {turns}")))).collect();
+        let function = json!({ "name": function["name"], "arguments": Json::from(arguments).to_string() });
+        json!({ "index": index, "id": format!("call_{turns}_{index}"), "type": "function", "function": function })
+    };
+    tools.enumerate().map(call).collect()
+}
+
+/// Why the turn ends.
+fn finish_reason(calls: &[Json]) -> &'static str {
+    if calls.is_empty() { "stop" } else { "tool_calls" }
+}
+
+fn answer(stream: &mut TcpStream, prompt: &str, usage: Json, calls: &[Json]) -> std::io::Result<()> {
+    let mut message = json!({ "role": "assistant", "content": said(prompt) });
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    let choice = json!({ "index": 0, "finish_reason": finish_reason(calls), "message": message });
     let answer = json!({
         "id": "r1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage
     });
@@ -162,7 +190,7 @@ fn fail(stream: &mut TcpStream, prompt: &str) -> std::io::Result<()> {
 }
 
 impl Provider {
-    fn tell(&self, stream: &mut TcpStream, prompt: &str) -> std::io::Result<()> {
+    fn tell(&self, stream: &mut TcpStream, prompt: &str, calls: &[Json]) -> std::io::Result<()> {
         let part = |choices: Json, usage: Json| {
             let part = json!({
                 "id": "r1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage
@@ -181,7 +209,14 @@ impl Provider {
         if prompt.contains("stall") && self.hangs.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_secs(600));
         }
-        chunk(&part(json!([{ "index": 0, "delta": {}, "finish_reason": "stop" }]), Json::Null))?;
+        for call in calls {
+            chunk(&part(
+                json!([{ "index": 0, "delta": { "tool_calls": [call] }, "finish_reason": null }]),
+                Json::Null,
+            ))?;
+        }
+        let end = json!([{ "index": 0, "delta": {}, "finish_reason": finish_reason(calls) }]);
+        chunk(&part(end, Json::Null))?;
         chunk(&part(json!([]), self.used(prompt)))?;
         chunk("data: [DONE]\n\n")?;
         stream.write_all(b"0\r\n\r\n")

@@ -21,7 +21,9 @@ impl Journal {
         let sorts = self.sorts();
         let completed = self.of("completed").filter_map(|(_, entry)| {
             let key = entry["key"].as_str()?;
-            (sorts.get(key) == Some(&"model")).then(|| entry["value"].as_str().expect("models answer with text"))
+            // A turn that calls tools is an object with its text.
+            let text = || entry["value"].as_str().or(entry["value"]["text"].as_str()).expect("models answer with text");
+            (sorts.get(key) == Some(&"model")).then(text)
         });
         completed.collect()
     }

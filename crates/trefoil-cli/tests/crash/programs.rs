@@ -32,6 +32,7 @@ pub const PROGRAMS: &[Program] = &[
     Program { name: "state machine", at: "state_machine", args: &["-i", "tea", "--model", "openai:m"], ..PLAIN },
     Program { name: "human", at: "human.yaml", answer: Some(("approve", "yes")), ..PLAIN },
     Program { name: "nested", at: "nested", args: &["-i", "tea", "--model", "openai:m"], ..PLAIN },
+    Program { name: "tools", at: "tools", args: &["-i", "text=tea"], ..PLAIN },
     Program { name: "retries", at: "retries.yaml", fails: true, ..PLAIN },
     Program { name: "timers", at: "timers.yaml", ..PLAIN },
     Program { name: "streaming", at: "streaming.yaml", ..PLAIN },
