@@ -54,6 +54,8 @@ export function handled(as: string): string {
       return 'another state was entered';
     case 'retry':
       return 'it was tried again';
+    case 'told':
+      return 'the model was told';
     default:
       return `handled: ${as}`;
   }

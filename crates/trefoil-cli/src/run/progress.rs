@@ -73,6 +73,8 @@ pub struct ProgressNode {
     pub key: String,
     /// What the tree calls it, within the step around it.
     pub label: String,
+    /// It is a model's.
+    pub is_agent: bool,
     /// What a line by itself calls it.
     pub title: String,
     /// How it is.
@@ -182,7 +184,11 @@ impl Progress {
                 if *handled_as == "cancel" {
                     return self.change(index, |node| node.end(StepState::Cancelled, at, "cancelled".to_owned()));
                 }
-                let then = if *handled_as == "fail" { String::new() } else { format!(" ({handled_as})") };
+                let then = match *handled_as {
+                    "fail" => String::new(),
+                    "told" => " (the model is told)".to_owned(),
+                    handled_as => format!(" ({handled_as})"),
+                };
                 let text = line(&format!("{}: {}{then}", error.code, error.message));
                 self.change(index, |node| {
                     node.end(StepState::Failed, at, text);
@@ -390,7 +396,8 @@ impl Progress {
         let above = parent.and_then(|p| self.nodes.get(p));
         let item = matches!(event.kind, EventKind::ItemStarted { .. });
         let below = key.get(above.map_or(0, |p| p.key.len())..).unwrap_or_default();
-        let marks = if item { String::new() } else { marks(below) };
+        let called = above.is_some_and(|p| p.is_agent);
+        let marks = if item { String::new() } else { marks(below, called) };
         // A line by itself says what it is in.
         let title = match above {
             Some(above) => format!("{} {label}{marks}", above.title),
@@ -408,6 +415,7 @@ impl Progress {
         self.nodes.push(ProgressNode {
             key: key.to_owned(),
             label: format!("{label}{marks}"),
+            is_agent: matches!(event.kind, EventKind::StepStarted { kind: AGENT, .. }),
             title,
             state: StepState::Running,
             model: None,
@@ -445,10 +453,16 @@ impl Progress {
     }
 }
 
+/// What events call a step that is a model's: what is in it, the model has called.
+const AGENT: &str = "agent";
+
 /// ` (pass 2, attempt 3)`: what the part of a key below the step around it says beside labels. Labels are escaped in keys.
-fn marks(below: &str) -> String {
+/// `called`: the step around it is a model's, so it is a call in a turn.
+fn marks(below: &str, called: bool) -> String {
     let said: Vec<String> = parts(below)
         .filter_map(|part| match part {
+            KeyPart::Pass(n) if called => Some(format!("turn {n}")),
+            KeyPart::Item(n) if called => Some(format!("call {}", u64::from(n) + 1)),
             KeyPart::Pass(n @ 2..) => Some(format!("pass {n}")),
             KeyPart::Item(n) => Some(format!("item {}", u64::from(n) + 1)),
             KeyPart::Iteration(n @ 2..) => Some(format!("attempt {n}")),

@@ -53,7 +53,10 @@ impl KeyMarks {
         let key = text(step, "key").unwrap_or_default();
         let above = parent.and_then(|p| text(p, "key")).unwrap_or_default();
         let name = line(text(step, "label").unwrap_or(key), most);
-        let said = self.said(step, key, if key.starts_with(above) { above.len() } else { 0 });
+        let from = if key.starts_with(above) { above.len() } else { 0 };
+        // What is in a model's step, the model has called.
+        let called = parent.and_then(|p| text(p, "kind")) == Some("agent");
+        let said = if called { calls(key, from) } else { self.said(step, key, from) };
         if said.is_empty() { name } else { format!("{name} {}", said.join(", ")) }
     }
 
@@ -77,6 +80,16 @@ impl KeyMarks {
         };
         below.into_iter().enumerate().filter_map(word).collect()
     }
+}
+
+/// `turn 2, call 1`
+fn calls(key: &str, from: usize) -> Vec<String> {
+    let word = |mark: Mark| match mark.sign {
+        b'@' => Some(format!("turn {}", mark.number)),
+        b'[' => Some(format!("call {}", mark.number.saturating_add(1))),
+        _ => None,
+    };
+    marks(key).into_iter().filter(|mark| mark.at >= from).filter_map(word).collect()
 }
 
 /// `item 2/20 Lima`
