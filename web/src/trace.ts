@@ -66,6 +66,8 @@ export interface Message {
   role: string;
   content: string;
   spans?: Span[] | null;
+  calls?: { id: string; name: string; arguments: unknown }[] | null;
+  answers?: string | null;
 }
 
 export interface Call {

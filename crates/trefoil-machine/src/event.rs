@@ -1,6 +1,7 @@
 //! The one stream of a run that everybody who watches reads. Texts are masked.
 
 use std::fmt;
+use std::sync::Arc;
 
 use trefoil_syntax::Location;
 use trefoil_template::Value;
@@ -8,7 +9,7 @@ use trefoil_template::Value;
 use crate::error::RunError;
 use crate::key::Key;
 use crate::provenance::Span;
-use crate::request::{Finish, Role, Usage};
+use crate::request::{Finish, Role, ToolUse, Usage};
 use crate::text::shorten;
 
 /// Characters of a detail in the line that an event is shown as.
@@ -55,6 +56,12 @@ pub struct ShownMessage {
     /// part of the event as it is written.
     #[serde(skip)]
     pub spans: Vec<Span>,
+    /// The tools that the model called in this turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolUse>,
+    /// The call that this came of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Arc<str>>,
 }
 
 /// Whether there is nothing in it.

@@ -95,7 +95,7 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
         onKeyDown={keys}
         onMouseLeave={() => close()}
       >
-        {content === '' && <i class="muted">empty</i>}
+        {content === '' && !message.calls?.length && <i class="muted">empty</i>}
         {shown.map(({ piece, text, index }) => {
           const { span } = piece;
           const { mark, name } = source(span);
@@ -148,6 +148,12 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
           most.value = n >= content.length ? Infinity : most.value + PARTS * 4;
         }}
       />
+      {message.calls?.map((call) => (
+        <div class="text prompt" key={call.id}>
+          <span class="muted">calls </span>
+          {visible(call.name)} {visible(JSON.stringify(call.arguments))}
+        </div>
+      ))}
       {card.value && shown[card.value.index] && (
         <Card
           id={cardId}

@@ -200,7 +200,19 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: TraceLook) {
 
 /// A message with a note in the margin of each line for what came from elsewhere.
 fn prompt(message: &Value, out: &mut String, look: TraceLook) {
+    words(message, out, look);
+    for call in list(message, "calls") {
+        let arguments = call.get("arguments").map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(out, "  calls {} {}", safe(text(call, "name").unwrap_or_default()), safe(&arguments));
+    }
+}
+
+/// What it says.
+fn words(message: &Value, out: &mut String, look: TraceLook) {
     let content: Vec<char> = text(message, "content").unwrap_or_default().chars().collect();
+    if content.is_empty() && !list(message, "calls").is_empty() {
+        return;
+    }
     let spans = list(message, "spans");
     if spans.is_empty() {
         return block(&content.iter().collect::<String>(), out);

@@ -10,15 +10,20 @@ use trefoil_machine::request::Message;
 /// The message as it may be shown.
 pub fn message(world: &World, message: &Message) -> ShownMessage {
     let content = world.shown(&message.content).to_text().to_string();
+    let Message { role, calls, answers, .. } = message;
+    let shown = |content, spans| {
+        let (role, calls, answers) = (*role, calls.clone(), answers.clone());
+        ShownMessage { role, content, spans, calls, answers }
+    };
     if message.parts.is_empty() {
-        return ShownMessage { role: message.role, content, spans: Vec::new() };
+        return shown(content, Vec::new());
     }
     let (parts, text) = unmasked(&message.parts, &message.content, |hole| {
         world.shown(&Masked::lone(hole.clone()).into_value()).as_str().unwrap_or_default().to_owned()
     });
     let parts = realign(parts, &text, &content);
     let spans = spans(&parts, &content);
-    ShownMessage { role: message.role, content, spans }
+    shown(content, spans)
 }
 
 /// The length of a hole in the machine's eyes.

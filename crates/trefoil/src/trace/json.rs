@@ -137,6 +137,12 @@ fn messages(sent: &[trefoil_machine::event::ShownMessage], files: &Files, known:
         if !m.spans.is_empty() {
             all.insert("spans".to_owned(), spans(&m.spans, files, known));
         }
+        if !m.calls.is_empty() {
+            all.insert("calls".to_owned(), json!(m.calls));
+        }
+        if let Some(call) = &m.answers {
+            all.insert("answers".to_owned(), json!(call));
+        }
         Value::Object(all)
     };
     sent.iter().map(one).collect()
