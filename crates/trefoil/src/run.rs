@@ -1,15 +1,16 @@
 //! The handle on a run.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use trefoil_runtime::{Cancel, Event, RunError, RunOutcome, Usage};
 
+use crate::engine::Events;
 use crate::error::{Error, Failure, Result};
 use crate::flow::Flow;
 
@@ -42,7 +43,7 @@ use crate::flow::Flow;
 pub struct Run {
     id: Arc<str>,
     flow: Flow,
-    events: UnboundedReceiver<Event>,
+    events: Events,
     cancel: Cancel,
     task: JoinHandle<RunOutcome>,
 }
@@ -54,13 +55,7 @@ impl std::fmt::Debug for Run {
 }
 
 impl Run {
-    pub(crate) fn new(
-        id: Arc<str>,
-        flow: Flow,
-        events: UnboundedReceiver<Event>,
-        cancel: Cancel,
-        task: JoinHandle<RunOutcome>,
-    ) -> Self {
+    pub(crate) fn new(id: Arc<str>, flow: Flow, events: Events, cancel: Cancel, task: JoinHandle<RunOutcome>) -> Self {
         Self { id, flow, events, cancel, task }
     }
 
@@ -74,7 +69,7 @@ impl Run {
     }
     /// The next event, or `None` if the run has ended and all its events were read.
     pub async fn event(&mut self) -> Option<Event> {
-        self.events.recv().await
+        poll_fn(|context| self.events.poll(context)).await
     }
     /// Asks the run to stop. It ends soon after, with the code `CANCELLED`, unless it has ended by then.
     pub fn cancel(&self) {
@@ -87,7 +82,6 @@ impl Run {
     /// Waits for the end: how the run ended, and what it has cost. Events that were not read are lost.
     pub async fn outcome(mut self) -> RunOutcome {
         self.events.close();
-        while self.events.try_recv().is_ok() {}
         match (&mut self.task).await {
             Ok(outcome) => outcome,
             Err(error) => match error.try_into_panic() {
@@ -128,7 +122,7 @@ impl Stream for Run {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.events.poll_recv(cx)
+        self.events.poll(cx)
     }
 }
 

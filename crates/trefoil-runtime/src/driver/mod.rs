@@ -155,12 +155,13 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 }
 
 /// The same, for a program that is run more than once.
-pub async fn run_prepared(
-    prepared: Arc<Prepared>,
-    input: Option<Value>,
-    ports: Ports,
-    mut options: Options,
-) -> RunOutcome {
+pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
+    let (driver, output) = begin(prepared, input, ports, options);
+    driver.drive(output).await
+}
+
+/// What is needed to begin is not kept while the run goes on.
+fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> (Box<Driver>, Output) {
     let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
     let Options { max_calls, max_cost_micro, reserve, .. } = options;
@@ -179,7 +180,7 @@ pub async fn run_prepared(
     let mut driver = Driver::new(machine, world, options);
     driver.record(EntryKind::Started(Box::new(started)));
     driver.tell(began);
-    driver.drive(output).await
+    (driver, output)
 }
 
 /// Goes on with a run from its journal: nothing that has ended is done again. The events of what was replayed come first.
@@ -188,23 +189,32 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 }
 
 /// The same, for a program that is run more than once.
-pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, mut options: Options) -> RunOutcome {
+pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, options: Options) -> RunOutcome {
+    // What is needed to read the journal is not kept while the run goes on.
+    match Box::pin(take_up(prepared, run, ports, options)).await {
+        Ok(driver) => driver.drive(Output::default()).await,
+        Err(outcome) => *outcome,
+    }
+}
+
+/// A run brought to where its journal ends, or what it has come to if it does not go on.
+async fn take_up(
+    prepared: Arc<Prepared>,
+    run: &str,
+    ports: Ports,
+    mut options: Options,
+) -> Result<Box<Driver>, Box<RunOutcome>> {
     let world = World::new(prepared, ports, run.into(), 0).queued(&options);
     let Read { first, mut replay, last } = match read(&world, &options, &mut Teller(&world)).await {
         Ok(read) => read,
-        Err(error) => return RunOutcome::failed(run, error),
+        Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
     let mut reopened = None;
     // What the run has come to, whatever becomes of this attempt.
     let (usage, calls, duration_ms) = (replay.machine().usage(), replay.machine().calls(), replay.at_ms());
-    let left = |result| RunOutcome {
-        run: run.into(),
-        result,
-        waiting: Vec::new(),
-        continues: false,
-        usage,
-        calls,
-        duration_ms,
+    let left = |result| {
+        let (run, waiting, continues) = (run.into(), Vec::new(), false);
+        Box::new(RunOutcome { run, result, waiting, continues, usage, calls, duration_ms })
     };
     match ended(&last, replay.outcome()) {
         None => {}
@@ -212,18 +222,18 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, m
             let changes = changes(&mut options, &replay);
             match reopen::reopen(&world, &first, replay, &error, changes).await {
                 Ok(again) => (replay, reopened) = (again.replay, Some((again.kind, again.told))),
-                Err(error) => return left(Err(error)),
+                Err(error) => return Err(left(Err(error))),
             }
         }
-        Some(result) => return left(result),
+        Some(result) => return Err(left(result)),
     }
     let changes = if reopened.is_some() { Changes::default() } else { changes(&mut options, &replay) };
     let resumed = match replay.end(&mut Teller(&world)) {
         Ok(resumed) => resumed,
-        Err(error) => return RunOutcome::failed(run, error),
+        Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
     if resumed.fruitless >= options.max_fruitless {
-        return RunOutcome::failed(run, recovery::hopeless(resumed.fruitless));
+        return Err(RunOutcome::failed(run, recovery::hopeless(resumed.fruitless)).into());
     }
     // The run's clock counts the time without a process, but not the time after its end; a wall clock that was set back does
     // not turn it back.
@@ -245,8 +255,8 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, m
         Some((kind, told)) => driver.reopened(kind, told, open).await,
     };
     match begun {
-        Ok(()) => driver.drive(Output::default()).await,
-        Err(error) => driver.end(Err(error)).await,
+        Ok(()) => Ok(driver),
+        Err(error) => Err(driver.end(Err(error)).await.into()),
     }
 }
 

@@ -93,10 +93,16 @@ enum Next {
     Suspended(Suspended),
 }
 
+/// How the turns of a run end.
+enum Ended {
+    With(Result<Value, RunError>),
+    Suspended(Suspended),
+}
+
 impl Driver {
     /// Nothing has happened yet.
-    pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Self {
-        Self {
+    pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Box<Self> {
+        Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
             is_kept: false,
@@ -116,7 +122,7 @@ impl Driver {
             finished: None,
             stays: false,
             kept: BTreeMap::new(),
-        }
+        })
     }
 
     /// The number of the next entry, and what need not be done because it was done before.
@@ -125,7 +131,15 @@ impl Driver {
     }
 
     /// Goes on until the run has ended or is suspended.
-    pub async fn drive(mut self, output: Output) -> RunOutcome {
+    pub async fn drive(mut self: Box<Self>, output: Output) -> RunOutcome {
+        match self.turns(output).await {
+            // Each run has its end once, and waits for long before it: the room for it is made then.
+            Ended::With(result) => Box::pin(self.end(result)).await,
+            Ended::Suspended(suspended) => self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting),
+        }
+    }
+
+    async fn turns(&mut self, output: Output) -> Ended {
         let mut turns = 0u32;
         let mut turn = self.take(output).await;
         loop {
@@ -134,19 +148,19 @@ impl Driver {
                 turn = self.complete(ended).await;
             }
             if let Err(error) = turn {
-                return self.end(Err(error)).await;
+                return Ended::With(Err(error));
             }
             if let Some(result) = self.finished.take() {
-                return self.end(result).await;
+                return Ended::With(result);
             }
             let command = |a: &&Arc<Activity>| matches!(a.request, Request::Command(_));
             let next = self.asked.iter().chain(&self.starting).find(command).cloned();
             if let Some(error) = next.and_then(|command| self.may_not(&command)) {
-                return self.end(Err(error)).await;
+                return Ended::With(Err(error));
             }
             self.schedule();
             if let Err(error) = self.commit().await {
-                return self.end(Err(error)).await;
+                return Ended::With(Err(error));
             }
             self.start();
             if !self.done.is_empty() {
@@ -161,7 +175,7 @@ impl Driver {
                 }
                 Ok(Next::Cancelled) => self.stopped(),
                 Ok(Next::Suspended(suspended)) => match self.suspend(&suspended).await {
-                    Ok(()) => return self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting),
+                    Ok(()) => return Ended::Suspended(suspended),
                     Err(error) => Err(error),
                 },
                 Err(error) => Err(error),
@@ -500,7 +514,7 @@ impl Driver {
         })
     }
 
-    pub(super) async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
+    pub(super) async fn end(mut self: Box<Self>, result: Result<Value, RunError>) -> RunOutcome {
         // The machine's own errors may repeat what a model or a tool gave back.
         let result = result.map_err(|error| self.world.secrets.hide_error(error));
         // Everything under way ends here: its futures are dropped.

@@ -29,6 +29,7 @@ use crate::settings::Settings;
 
 pub use models::{Answering, AnswersFrom};
 pub use ready::Ready;
+pub(crate) use watch::Events;
 
 use models::Kept;
 use tools::Closures;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tokio::sync::mpsc;
 use trefoil_ir::ModelChoice;
 use trefoil_machine::journal::Changes;
 use trefoil_machine::{Flags, Prepared, Reserve, SourceFile, input_faults};
@@ -20,7 +19,7 @@ use trefoil_template::{Value, limits};
 use super::models::script;
 use super::prices;
 use super::tools::All;
-use super::watch::{ToHandle, all};
+use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, explain};
 use crate::answers::Answers;
 #[cfg(feature = "store")]
@@ -275,8 +274,8 @@ impl Ready {
         W: Future<Output = RunOutcome> + Send + 'static,
     {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
-        let (sender, events) = mpsc::unbounded_channel();
-        self.ports.events = all(&[self.ports.events.clone(), Arc::new(ToHandle(sender))]);
+        let (to_handle, events) = to_handle();
+        self.ports.events = all(&[self.ports.events.clone(), Arc::new(to_handle)]);
         let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
         let task = runtime.spawn(begin(self.prepared, self.ports, options));
         Ok(Run::new(id, self.flow, events, cancel, task))

@@ -1,8 +1,9 @@
 //! Several who watch a run, and the handle as one of them.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
-use tokio::sync::mpsc;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventSink};
 
@@ -32,14 +33,87 @@ impl EventSink for Fan {
     }
 }
 
+/// Events that whoever holds the run has not read yet. A channel would set aside room for dozens of them, for each of the
+/// thousands of runs that may wait.
+#[derive(Default)]
+struct Unread {
+    events: VecDeque<Event>,
+    reader: Option<Waker>,
+    /// Nobody reads them any more, or nobody writes them.
+    closed: bool,
+}
+
+/// Room for so many is kept when all have been read.
+const FEW: usize = 16;
+
+type Shared = Arc<Mutex<Unread>>;
+
+fn lock(shared: &Shared) -> MutexGuard<'_, Unread> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Hands events to whoever holds the run.
-pub(super) struct ToHandle(pub mpsc::UnboundedSender<Event>);
+pub(super) struct ToHandle(Shared);
+
+/// The handle's end.
+pub(crate) struct Events(Shared);
+
+pub(super) fn to_handle() -> (ToHandle, Events) {
+    let shared = Shared::default();
+    (ToHandle(shared.clone()), Events(shared))
+}
 
 impl EventSink for ToHandle {
     fn event(&self, event: &Event) {
+        let mut unread = lock(&self.0);
         // Whoever does not read them any more does not want them.
-        if !self.0.is_closed() {
-            let _ = self.0.send(event.clone());
+        if !unread.closed {
+            unread.events.push_back(event.clone());
+            let reader = unread.reader.take();
+            drop(unread);
+            reader.into_iter().for_each(Waker::wake);
         }
+    }
+}
+
+impl Drop for ToHandle {
+    fn drop(&mut self) {
+        let mut unread = lock(&self.0);
+        unread.closed = true;
+        let reader = unread.reader.take();
+        drop(unread);
+        reader.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Events {
+    /// The next one; none: there will be no more.
+    pub fn poll(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
+        let mut unread = lock(&self.0);
+        match unread.events.pop_front() {
+            Some(event) => {
+                if unread.events.is_empty() && unread.events.capacity() > FEW {
+                    unread.events = VecDeque::new();
+                }
+                Poll::Ready(Some(event))
+            }
+            None if unread.closed => Poll::Ready(None),
+            None => {
+                unread.reader = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Nobody reads them any more.
+    pub fn close(&mut self) {
+        let mut unread = lock(&self.0);
+        (unread.closed, unread.events) = (true, VecDeque::new());
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.close();
     }
 }
