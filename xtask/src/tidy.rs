@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-store", &["template", "machine", "runtime"]),
     ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
     ("trefoil-models", &["syntax", "template", "ir", "machine", "runtime"]),
+    ("trefoil-tools", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-lsp", &["trefoil", "syntax", "template", "ir", "front", "check", "models"]),
     (
         "trefoil-cli",
@@ -90,7 +91,8 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
     ("crates/trefoil/src/settings/trust.rs", "writes the list of what the user trusts"),
     ("crates/trefoil/src/secrets/vault.rs", "writes the file of the user's secrets"),
-    ("crates/trefoil/src/shell", "looks at the processes that it started"),
+    ("crates/trefoil-tools/src/process/", "looks at the processes that it started"),
+    ("crates/trefoil/src/shell", "looks whether the folder exists that a command names"),
     ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
     ("crates/trefoil/src/trace/write.rs", "writes the trace where the operator wants it"),
     ("tools/mutations/", "runs over manifests of its own, and is not shipped"),

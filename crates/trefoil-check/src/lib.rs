@@ -17,10 +17,12 @@ pub mod suppress;
 mod words;
 
 pub use levels::{Level, Levels, keeps_from_loading};
-pub use rule::{Context, Group, Limits, Root, Rule, Run, TreeContext};
+pub use rule::{Context, Group, Limits, Root, Rule, Run, Supplied, TreeContext};
 pub use rules::{RULES, rule};
 pub use semantic::{Mistakes, Model};
 pub use suppress::Suppressions;
+
+use std::sync::Arc;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::Node;
@@ -28,7 +30,7 @@ use trefoil_syntax::{Diagnostic, FileId, Shared};
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
-    let roots = [Root { flow: program.entry, limits: *limits }];
+    let roots = [Root { flow: program.entry, limits: *limits, supplied: Arc::default() }];
     check_for(program, facts, &Mistakes::default(), &roots, &|_| true)
 }
 

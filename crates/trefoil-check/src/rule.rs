@@ -1,5 +1,7 @@
 //! What a rule is.
 
+use std::sync::Arc;
+
 use trefoil_ir::FlowId;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
@@ -71,13 +73,24 @@ pub struct Limits {
     pub max_calls: Option<u64>,
 }
 
+/// The tools that a project declares beside its manifests.
+#[derive(Debug, Clone, Default)]
+pub struct Supplied {
+    /// Tools by name.
+    pub tools: Vec<String>,
+    /// MCP servers by name.
+    pub servers: Vec<String>,
+}
+
 /// A flow that a run may start, and what the operator allows that run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Root {
     /// The flow.
     pub flow: FlowId,
     /// What a run of it may cost.
     pub limits: Limits,
+    /// What is there for it.
+    pub supplied: Arc<Supplied>,
 }
 
 /// What a rule sees, and where it reports.

@@ -83,6 +83,7 @@ impl TargetArgs {
         LoadOptions {
             dialect: self.dialect.dialect.map(|d| d.0),
             allowed: self.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
+            supplied: settings.supplied(),
             ..LoadOptions::default()
         }
     }

@@ -13,7 +13,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("unknown-provider", "an unknown model provider"),
     ("no-effect", "a key that is known but has no effect"),
     ("refused", "a feature that is recognised but not supported yet"),
-    ("missing-tool", "a tool that needs an implementation of its own to run"),
     ("deprecated", "an old spelling"),
     ("duplicate-id", "two things with the same id"),
     ("overlapping-mounts", "two volumes with overlapping mount paths"),

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolKind, walk};
+use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
@@ -52,6 +52,8 @@ pub struct Host<'h> {
     pub people: bool,
     /// The answers that were given beforehand: steps by key or label, and what was answered.
     pub answers: &'h [(String, String)],
+    /// Answers are made up or scripted: nothing outside is called.
+    pub rehearsal: bool,
     /// The embedded model answers: it also plays agents that are not defined.
     pub embedded: bool,
 }
@@ -75,7 +77,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                         step.origin,
                         format!("no implementation for the tool `{}`", call.name),
                     )
-                    .help(supply(&call.kind)),
+                    .help(supply(call, host)),
                 ),
             StepKind::Command(_) if !host.commands => found.push(
                 Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
@@ -106,14 +108,27 @@ fn offered(program: &Program) -> HashSet<StepId> {
 }
 
 /// How a tool that is missing can be supplied.
-fn supply(kind: &ToolKind) -> &'static str {
-    match kind {
+fn supply(call: &ToolCall, host: &Host<'_>) -> String {
+    let name = &call.name;
+    if host.rehearsal {
+        return "answer it with `--model scripted=FILE`: without a real model, nothing outside is called".to_owned();
+    }
+    match &call.kind {
         ToolKind::Http => {
-            "HTTP tools are called only where a real model answers; otherwise answer it with `--model scripted=FILE`"
+            "HTTP tools are called where the host allows HTTP; otherwise register a tool with this name".to_owned()
         }
-        ToolKind::Local | ToolKind::Mcp { .. } | ToolKind::Python => {
-            "answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library"
+        ToolKind::Local => format!(
+            "declare it in `trefoil.toml`: `[tools.{name}]` with `command = [\"program\", \"argument\"]`; in a program that embeds \
+             the library, register a tool with this name"
+        ),
+        ToolKind::Mcp { server } if server.contains("://") => {
+            "the URL of an MCP server must start with `https://` or `http://`".to_owned()
         }
+        ToolKind::Mcp { server } => format!(
+            "declare the server in `trefoil.toml`: `[mcp.{server}]` with `command = [\"program\", \"argument\"]` or `url = \"...\"`; if it \
+             has `tools`, list this one there"
+        ),
+        ToolKind::Python => "review the function, then pass `--allow-command`".to_owned(),
     }
 }
 

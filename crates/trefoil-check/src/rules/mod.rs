@@ -58,6 +58,7 @@ rules! {
     hard_coded_secret,
     parameter_range,
     unenforceable_schema,
+    missing_tool,
     empty_prompt,
     untrusted_tool_url,
     same_question,

@@ -60,7 +60,7 @@ impl Folder {
         }
         let mistakes = Mistakes::of(&said, files);
         if let Some(program) = &linked.program {
-            let roots = [Root { flow: program.entry, limits: *limits }];
+            let roots = [Root { flow: program.entry, limits: *limits, supplied: Default::default() }];
             all.extend(trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true));
         }
         all.extend(said);

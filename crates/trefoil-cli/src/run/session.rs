@@ -130,9 +130,12 @@ impl HostArgs {
         let mut rules = settings.http.clone();
         rules.allow.extend(self.allow_host.iter().cloned());
         engine = engine.http(rules);
-        if self.allow_command || settings.commands {
+        let commands = self.allow_command || settings.commands;
+        if commands || settings.starts_processes() {
             trefoil::internals::shell::adopt();
-            engine = engine.commands(Shell::default());
+        }
+        if commands {
+            engine = engine.commands(Shell::default()).python(settings.interpreter());
         }
         if output::interactive() {
             engine = engine.humans(Terminal::new(session.shown.clone()));

@@ -100,7 +100,7 @@ pub fn about_names(linked: &Linked) -> Vec<Diagnostic> {
     let Some(program) = &linked.program else { return Vec::new() };
     let files = linked.found.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file).collect();
     let mistakes = Mistakes::of(&linked.found, files);
-    let roots = [Root { flow: program.entry, limits: Limits::default() }];
+    let roots = [Root { flow: program.entry, limits: Limits::default(), supplied: Default::default() }];
     let wanted = |rule: &Rule| ABOUT_NAMES.contains(&rule.name);
     trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &wanted)
 }

@@ -4,7 +4,7 @@ use trefoil_syntax::Diagnostic;
 
 use trefoil_front::Source;
 use trefoil_front::agntz::bind::BoundAgent;
-use trefoil_front::agntz::manifest::{Agent, Kind, Refusal, ToolAgent, ToolUse};
+use trefoil_front::agntz::manifest::{Agent, Kind, Refusal};
 use trefoil_front::agntz::names::NAMESPACES;
 use trefoil_front::agntz::signature::Inputs;
 
@@ -19,8 +19,7 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
     match &bound.agent.kind {
         Kind::Llm(llm) => llm.refusals.iter().for_each(|refusal| refused(file, refusal, found)),
         Kind::Hosted(hosted) => refused(file, &hosted.refusal, found),
-        Kind::Tool(tool) => no_tools(file, tool, found),
-        Kind::Sequential(_) | Kind::Parallel(_) | Kind::Unknown => {}
+        Kind::Tool(_) | Kind::Sequential(_) | Kind::Parallel(_) | Kind::Unknown => {}
     }
 }
 
@@ -28,16 +27,6 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
 fn refused(file: Source<'_>, refusal: &Refusal, found: &mut Found) {
     let message = format!("`{}` is not supported yet: a run that can reach it does not start", refusal.feature);
     found.push(Diagnostic::warning("refused", file.at(refusal.span), message).help(refusal.help));
-}
-
-fn no_tools(file: Source<'_>, agent: &ToolAgent<'_>, found: &mut Found) {
-    let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
-    if matches!(tool, ToolUse::Http(_)) {
-        return;
-    }
-    let message = format!("no implementation for the {} tool `{}` on the command line", tool.sort(), name.value);
-    let help = "use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library";
-    found.push(Diagnostic::warning("missing-tool", file.at(name.span), message).help(help));
 }
 
 /// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.

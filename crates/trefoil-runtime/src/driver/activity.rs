@@ -50,8 +50,9 @@ impl World {
         Self { prepared, ports, watch, execution, secrets, queue: None, drafts }
     }
 
-    /// With the places of its options.
-    pub fn queued(self, options: &Options) -> Self {
+    /// With the places of its options, and what they say is to be hidden.
+    pub fn with(self, options: &Options) -> Self {
+        self.secrets.also(&*self.ports.secrets, &options.holes);
         Self { queue: options.places.as_ref().map(|places| Queue::new(places.of_run())), ..self }
     }
 

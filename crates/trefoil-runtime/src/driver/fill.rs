@@ -28,12 +28,17 @@ impl SeenValues {
     /// on with the run, may come back in any answer.
     pub fn of(secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) -> Self {
         let seen = Self::default();
+        seen.also(secrets, holes);
+        seen
+    }
+
+    /// More that may come back.
+    pub fn also(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) {
         for (kind, name) in holes {
             if let Some(value) = secrets.get(*kind, name) {
-                seen.remember(*kind, &value);
+                self.remember(*kind, &value);
             }
         }
-        seen
     }
 
     fn remember(&self, kind: HoleKind, value: &str) {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Program, SEMANTICS};
 use trefoil_prices::Price;
-use trefoil_template::Value;
+use trefoil_template::{HoleKind, Value};
 
 use crate::limits::Places;
 use crate::ports::{JournalError, Ports};
@@ -64,6 +64,9 @@ pub struct Options {
     pub fallbacks: Vec<(String, Vec<String>)>,
     /// Where model calls wait for their turn, together with those of other runs. None: they do not wait.
     pub places: Option<Arc<Places>>,
+    /// What the ports read of the environment and the secrets by themselves: it is hidden wherever it comes back, as what the
+    /// program reads is.
+    pub holes: Vec<(HoleKind, Arc<str>)>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
@@ -100,6 +103,7 @@ impl Default for Options {
             windows: Vec::new(),
             fallbacks: Vec::new(),
             places: None,
+            holes: Vec::new(),
             sources: Vec::new(),
             bundle: None,
             answers: String::new(),
@@ -175,7 +179,7 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let at = ports.clock.wall_ms();
     let (answers, models) = (options.answers.clone(), options.models.clone());
     let started = Started { run: id.clone(), at, program, input, flags, answers, models };
-    let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).queued(&options));
+    let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options);
     driver.record(EntryKind::Started(Box::new(started)));
@@ -204,7 +208,7 @@ async fn take_up(
     ports: Ports,
     mut options: Options,
 ) -> Result<Box<Driver>, Box<RunOutcome>> {
-    let world = World::new(prepared, ports, run.into(), 0).queued(&options);
+    let world = World::new(prepared, ports, run.into(), 0).with(&options);
     let Read { first, mut replay, last } = match read(&world, &options, &mut Teller(&world)).await {
         Ok(read) => read,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),

@@ -128,16 +128,38 @@ impl Client {
         at.is_some_and(|(host, port)| self.rules.allow.iter().any(|rule| rule.names(&host, port)))
     }
 
+    /// Values of the environment and secrets go only where the operator said so. What a manifest names is a stranger's.
+    pub fn may_disclose(&self, url: &str) -> Result<(), Fault> {
+        if self.is_allowed_by_name(url) {
+            return Ok(());
+        }
+        // Says first what is wrong with the address itself.
+        self.check(url)?;
+        let host = parsed(url)?.host_str().map(str::to_owned).unwrap_or_default();
+        Err(Fault::Refused(format!(
+            "the request has values of the environment or secrets, and `{host}` is not allowed to see them: pass `--allow-host {host}`"
+        )))
+    }
+
     /// Sends a call and reads the whole answer.
     pub async fn send(&self, call: Call) -> Result<Answer, Fault> {
-        let limit = call.time.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.time));
-        match tokio::time::timeout(limit, self.follow(call)).await {
+        self.within(call.time, async { self.follow(call).await?.whole().await }).await
+    }
+
+    /// Sends a call and returns as soon as the answer begins: its body is read piece by piece, however long that takes.
+    pub async fn open(&self, call: Call) -> Result<Opened, Fault> {
+        self.within(call.time, self.follow(call)).await
+    }
+
+    async fn within<T>(&self, own: Option<Duration>, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let limit = own.map_or(self.rules.limits.time, |own| own.min(self.rules.limits.time));
+        match tokio::time::timeout(limit, work).await {
             Ok(answered) => answered,
             Err(_) => Err(Fault::Timeout(limit.as_secs().max(1))),
         }
     }
 
-    async fn follow(&self, call: Call) -> Result<Answer, Fault> {
+    async fn follow(&self, call: Call) -> Result<Opened, Fault> {
         let mut url = parsed(&call.url)?;
         let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
         for _ in 0..=self.rules.limits.redirects {
@@ -149,7 +171,7 @@ impl Client {
             let response = request.send().await.map_err(|e| failure(&url, &e))?;
             let status = response.status();
             let Some(next) = location(&url, &response).filter(|_| call.follow != Follow::Never) else {
-                return self.read(response, url).await;
+                return self.opened(response, url);
             };
             let next = next?;
             if url.scheme() == "https" && next.scheme() == "http" {
@@ -206,21 +228,51 @@ impl Client {
         inside.map(|()| &self.public).map_err(|why| refused(why.to_string()))
     }
 
-    async fn read(&self, mut response: reqwest::Response, url: Url) -> Result<Answer, Fault> {
+    fn opened(&self, response: reqwest::Response, url: Url) -> Result<Opened, Fault> {
         let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
         if encoded {
             return Err(Fault::Broken(format!("{} compressed its answer although it was not asked to", host(&url))));
         }
-        let limit = self.rules.limits.body;
-        let (status, headers) = (response.status(), response.headers().clone());
+        Ok(Opened { response, url, left: self.rules.limits.body, limit: self.rules.limits.body })
+    }
+}
+
+/// An answer that has begun.
+#[derive(Debug)]
+pub struct Opened {
+    response: reqwest::Response,
+    url: Url,
+    left: usize,
+    limit: usize,
+}
+
+impl Opened {
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.response.status()
+    }
+
+    /// Its headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// The next piece of the body; none at its end.
+    pub async fn next(&mut self) -> Result<Option<bytes::Bytes>, Fault> {
+        let piece = self.response.chunk().await.map_err(|e| failure(&self.url, &e))?;
+        let size = piece.as_ref().map_or(0, bytes::Bytes::len);
+        self.left = self.left.checked_sub(size).ok_or(Fault::TooLarge(self.limit))?;
+        Ok(piece)
+    }
+
+    /// The whole answer.
+    pub async fn whole(mut self) -> Result<Answer, Fault> {
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|e| failure(&url, &e))? {
-            if body.len() + bytes.len() > limit {
-                return Err(Fault::TooLarge(limit));
-            }
-            body.extend_from_slice(&bytes);
+        while let Some(piece) = self.next().await? {
+            body.extend_from_slice(&piece);
         }
-        Ok(Answer { status, headers, body, url })
+        let (status, headers) = (self.response.status(), self.response.headers().clone());
+        Ok(Answer { status, headers, body, url: self.url })
     }
 }
 

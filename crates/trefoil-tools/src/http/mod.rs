@@ -19,7 +19,7 @@ use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{ToolError, ToolHost};
 use trefoil_template::Value;
 
-use crate::guard::{Call, Client, Fault};
+use crate::guard::{Client, Fault};
 
 /// Calls HTTP tools.
 #[derive(Clone)]
@@ -34,18 +34,9 @@ impl HttpTools {
         Self { client, tokens: Arc::default() }
     }
 
-    /// Values of the environment and secrets go only where the operator said so. What a manifest names is a stranger's.
-    fn may_disclose(&self, call: &Call) -> Result<(), ToolError> {
-        if self.client.is_allowed_by_name(&call.url) {
-            return Ok(());
-        }
-        // Says first what is wrong with the address itself.
-        self.client.check(&call.url)?;
-        let host =
-            url::Url::parse(&call.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
-        Err(failed(format!(
-            "the request has values of the environment or secrets, and `{host}` is not allowed to see them: pass `--allow-host {host}`"
-        )))
+    /// The client that calls them.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 }
 
@@ -58,11 +49,11 @@ impl ToolHost for HttpTools {
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
         let (call, auth) = request::of(&request.arguments)?;
         if at.discloses {
-            self.may_disclose(&call)?;
+            self.client.may_disclose(&call.url)?;
         }
         let Some(auth) = auth else { return response::value(self.client.send(call).await?, None) };
         if at.discloses {
-            self.may_disclose(&auth.call())?;
+            self.client.may_disclose(&auth.call().url)?;
         }
         let token = self.tokens.get(&self.client, &auth).await?;
         let answer = self.client.send(auth.apply(call.clone(), &token)).await?;

@@ -3,11 +3,20 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test that cannot go on fails"
 )]
 
 mod attacks;
+mod commands;
 mod conformance;
 mod guard;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod python;
 mod server;
+mod site;
+#[cfg(feature = "mcp")]
+mod stand_in;

@@ -1,5 +1,6 @@
 //! The engine: what runs are made with. Wires the defaults; everything can be replaced.
 
+mod hosts;
 mod models;
 mod prices;
 mod ready;
@@ -18,9 +19,10 @@ use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
     Clock, CommandHost, EventSink, HostLimits, HumanInbox, Journal, ModelProvider, Places, Random, Recovery, RunError,
-    Secrets, ToolHost,
+    Secrets, ToolHost, ToolSpec,
 };
 use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_tools::Python;
 
 use crate::error::{BoxError, Error, Result};
 use crate::flow::Flow;
@@ -101,6 +103,7 @@ struct Parts {
     closures: Closures,
     tools: Option<Arc<dyn ToolHost>>,
     http: Option<crate::http::Rules>,
+    python: Option<Python>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
     answers: Vec<(String, String)>,
@@ -173,7 +176,19 @@ impl Engine {
         A: DeserializeOwned + Send + 'static,
         R: Serialize + Send + 'static,
     {
-        self.with(|parts| parts.closures.add(name.into(), tool))
+        self.with(|parts| parts.closures.add(ToolSpec::bare(name.into()), tool))
+    }
+    /// The same with a description: what the models of agents read, the JSON Schema of the arguments, and whether it may be
+    /// called twice.
+    #[must_use]
+    pub fn described_tool<A, R, F, W>(self, spec: ToolSpec, tool: F) -> Self
+    where
+        F: Fn(A) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<R, BoxError>> + Send + 'static,
+        A: DeserializeOwned + Send + 'static,
+        R: Serialize + Send + 'static,
+    {
+        self.with(|parts| parts.closures.add(spec, tool))
     }
     /// Other tools, where those of [`tool`](Self::tool) are not enough: a host is asked by name.
     #[must_use]
@@ -238,6 +253,12 @@ impl Engine {
     #[must_use]
     pub fn http(self, rules: crate::http::Rules) -> Self {
         self.with(|parts| parts.http = Some(rules))
+    }
+    /// Python functions of manifests are called, with this interpreter. Without: none. A manifest can name every module that the
+    /// interpreter finds. None is called where the embedded model or a script answers.
+    #[must_use]
+    pub fn python(self, python: Python) -> Self {
+        self.with(|parts| parts.python = Some(python))
     }
     /// Who runs commands. Without: no one, and a flow that can reach a command does not start.
     #[must_use]

@@ -15,6 +15,7 @@ use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_tools::HttpTools;
 use trefoil_tools::guard::Client;
 
+use super::hosts::is_rehearsal;
 use super::{MODEL, Parts};
 use crate::flow::{Flow, WeakFlow};
 
@@ -185,7 +186,7 @@ impl Kept {
     /// The HTTP tools, if there are any where these answers come from.
     pub fn http(&self, parts: &Parts, from: &AnswersFrom) -> Option<Arc<HttpTools>> {
         let rules = parts.http.as_ref()?;
-        if matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_)) {
+        if is_rehearsal(from) {
             return None;
         }
         self.http.get_or_init(|| Client::new(rules.clone()).ok().map(|client| Arc::new(HttpTools::new(client)))).clone()

@@ -11,14 +11,14 @@ use trefoil_models::{Elsewhere, Scripted};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, Random, Secrets, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome, ToolHost};
+use trefoil_runtime::ports::{EnvSecrets, NoJournal, Random, Secrets, SystemClock, SystemRandom};
+use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
+use super::hosts::{Hosts, is_rehearsal};
 use super::models::script;
 use super::prices;
-use super::tools::All;
 use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, explain};
 use crate::answers::Answers;
@@ -49,6 +49,7 @@ pub struct Ready {
     /// Where model calls wait for their turn.
     places: Option<Arc<Places>>,
     recovery: Recovery,
+    hosts: Hosts,
     /// Whose runs are kept.
     #[cfg(feature = "store")]
     kept: Option<Arc<trefoil_store::Owner>>,
@@ -66,37 +67,25 @@ impl Ready {
         let aimed = aimed.map_err(|why| reasons.extend(why)).ok();
         let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
         let script = script.map_err(|why| reasons.push(why)).ok().flatten().flatten();
-        let mut hosts: Vec<Arc<dyn ToolHost>> = Vec::new();
-        if !parts.closures.is_empty() {
-            hosts.push(Arc::new(parts.closures.clone()));
-        }
-        hosts.extend(parts.tools.clone());
-        hosts.extend(script.clone().map(|script| script as Arc<dyn ToolHost>));
-        let http = aimed.as_ref().and_then(|aimed| engine.kept.http(parts, &aimed.from));
-        hosts.extend(http.map(|http| http as Arc<dyn ToolHost>));
-        let tools: Arc<dyn ToolHost> = match hosts.as_slice() {
-            [] => Arc::new(NoTools),
-            [one] => one.clone(),
-            _ => Arc::new(All(hosts)),
-        };
-        let program = &loaded.program;
-        let host = Host {
-            tools: &*tools,
-            // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
-            commands: parts.commands.is_some() || parts.begun.is_some(),
-            people: parts.humans.is_some() || engine.keeps_runs(),
-            answers: &parts.answers,
-            embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
-        };
-        reasons.extend(preflight(program, &host));
         let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
         let secrets: Arc<dyn Secrets> = match &parts.secrets {
             Some(secrets) => secrets.clone(),
             None => Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone())),
         };
+        let hosts = Hosts::of(engine, aimed.as_deref(), script.clone(), &secrets);
+        let program = &loaded.program;
+        let host = Host {
+            tools: &*hosts.tools,
+            // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
+            commands: parts.commands.is_some() || parts.begun.is_some(),
+            people: parts.humans.is_some() || engine.keeps_runs(),
+            answers: &parts.answers,
+            rehearsal: aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)),
+            embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
+        };
+        reasons.extend(preflight(program, &host));
         // Made up answers need none.
-        let offline = |from: &AnswersFrom| matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_));
-        if !aimed.as_ref().is_some_and(|aimed| offline(&aimed.from)) {
+        if !aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)) {
             reasons.extend(secrets::missing(program, &*secrets));
         }
         let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
@@ -116,7 +105,7 @@ impl Ready {
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
         let ports = Ports {
             models,
-            tools,
+            tools: hosts.tools.clone(),
             commands: parts.commands.clone(),
             humans: Arc::new(Answers::new(program, &parts.answers, people)),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
@@ -178,8 +167,9 @@ impl Ready {
             answers_from: aimed.from.clone(),
             elsewhere: aimed.elsewhere.clone(),
             script,
-            places: (!answers_here(&aimed.from)).then(|| parts.places.clone()),
+            places: (!is_rehearsal(&aimed.from)).then(|| parts.places.clone()),
             recovery: parts.recovery,
+            hosts,
             #[cfg(feature = "store")]
             kept,
             #[cfg(feature = "store")]
@@ -277,7 +267,12 @@ impl Ready {
         let (to_handle, events) = to_handle();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(to_handle)]);
         let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
-        let task = runtime.spawn(begin(self.prepared, self.ports, options));
+        let (hosts, work) = (self.hosts, begin(self.prepared, self.ports, options));
+        let task = runtime.spawn(async move {
+            let outcome = work.await;
+            hosts.close().await;
+            outcome
+        });
         Ok(Run::new(id, self.flow, events, cancel, task))
     }
 
@@ -298,6 +293,7 @@ impl Ready {
             windows: self.money.windows.clone(),
             reserve: self.money.reserve,
             places: self.places.clone(),
+            holes: self.hosts.holes.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,
@@ -329,11 +325,6 @@ impl Engine {
         #[cfg(not(feature = "store"))]
         false
     }
-}
-
-/// Whether answers are made here: nobody is spared by waiting.
-fn answers_here(from: &AnswersFrom) -> bool {
-    matches!(from, AnswersFrom::Embedded | AnswersFrom::Script(_))
 }
 
 /// A model as the command line takes it.

@@ -13,9 +13,9 @@ use trefoil_template::Value;
 
 use crate::error::BoxError;
 
-/// A closure by its name.
+/// Closures by their names, each with what it says of itself.
 #[derive(Clone, Default)]
-pub(super) struct Closures(BTreeMap<String, Arc<dyn Tool>>);
+pub(super) struct Closures(BTreeMap<Arc<str>, (ToolSpec, Arc<dyn Tool>)>);
 
 #[async_trait]
 trait Tool: Send + Sync {
@@ -30,14 +30,15 @@ struct Closure<F, A, R> {
 
 impl Closures {
     /// Adds one; the later of two with one name counts.
-    pub fn add<F, A, R, W>(&mut self, name: String, call: F)
+    pub fn add<F, A, R, W>(&mut self, spec: ToolSpec, call: F)
     where
         F: Fn(A) -> W + Send + Sync + 'static,
         W: Future<Output = Result<R, BoxError>> + Send + 'static,
         A: DeserializeOwned + Send + 'static,
         R: Serialize + Send + 'static,
     {
-        self.0.insert(name, Arc::new(Closure { call, types: std::marker::PhantomData }));
+        let name = spec.name.clone();
+        self.0.insert(name, (spec, Arc::new(Closure { call, types: std::marker::PhantomData })));
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
@@ -72,10 +73,17 @@ impl ToolHost for Closures {
         self.0.contains_key(name)
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let Some(tool) = self.0.get(&*request.name) else {
+        let Some((_, tool)) = self.0.get(&request.name) else {
             return Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name)));
         };
         tool.call(request.arguments.to_json()).await.map(Value::from_json)
+    }
+    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let all = self.0.values().map(|(spec, _)| spec.clone());
+        Ok(if *kind == ToolKind::Local { all.collect() } else { Vec::new() })
+    }
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        self.0.get(&request.name).is_some_and(|(spec, _)| spec.effects.is_idempotent())
     }
 }
 
@@ -129,20 +137,21 @@ mod tests {
     #[test]
     fn closures_and_several_hosts_as_one_conform() {
         let mut first = Closures::default();
-        first.add("other".to_owned(), async |(): ()| Ok(0));
+        first.add(ToolSpec::bare("other"), async |(): ()| Ok(0));
         let mut second = Closures::default();
-        second.add("echo".to_owned(), async |said: serde_json::Value| Ok(said));
-        second.add("broken".to_owned(), async |_: serde_json::Value| Err::<(), _>("no tea".into()));
+        second.add(ToolSpec::bare("echo"), async |said: serde_json::Value| Ok(said));
+        second.add(ToolSpec::bare("broken"), async |_: serde_json::Value| Err::<(), _>("no tea".into()));
         let sample = ToolSample {
             works: Some((request("echo"), request("echo").arguments)),
             fails: Some(request("broken")),
             unknown: request("none"),
-            lists: Vec::new(),
+            lists: vec!["broken", "echo"],
         };
+        let both = ToolSample { lists: vec!["broken", "echo", "other"], ..sample.clone() };
         let alone: Arc<dyn ToolHost> = Arc::new(second.clone());
         let together: Arc<dyn ToolHost> = Arc::new(All(vec![Arc::new(first), Arc::new(second)]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        for host in [alone, together] {
+        for (host, sample) in [(alone, sample), (together, both)] {
             assert_eq!(runtime.block_on(tools(host, &sample)), Ok(()));
         }
     }

@@ -47,7 +47,11 @@ impl Made {
         let mistakes = Mistakes::of(&self.findings, self.doubtful().into_iter().collect());
         let mut found = Vec::new();
         for Linked { program, entries, .. } in &self.programs {
-            let roots = entries.iter().map(|(file, flow)| Root { flow: *flow, limits: loader.limits(*file) });
+            let roots = entries.iter().map(|(file, flow)| Root {
+                flow: *flow,
+                limits: loader.limits(*file),
+                supplied: loader.supplied(*file),
+            });
             let roots: Vec<Root> = roots.collect();
             let shown = loader.shown(entries.first().map(|(file, _)| *file), program);
             let files = program.files();

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use trefoil_check::{Levels, Limits};
+use trefoil_check::{Levels, Limits, Supplied};
 use trefoil_front::FrontEnd;
 use trefoil_ir::{Detail, Facts, FlowId, Program};
 use trefoil_machine::journal::SourceFile;
@@ -61,6 +61,8 @@ pub struct LoadOptions {
     pub cache: Option<Cache>,
     /// Folders outside the project that paths in manifests may lead into.
     pub allowed: Vec<PathBuf>,
+    /// The tools that the user's own settings declare, beside those of the project.
+    pub supplied: Supplied,
     /// How many manifests of a folder are read; without: 10,000.
     pub max_files: Option<usize>,
     /// Who is notified how far a check is.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use trefoil_check::{Level, Levels, Limits, RULES};
+use trefoil_check::{Level, Levels, Limits, RULES, Supplied};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 use trefoil_template::limits::MANY_CALLS;
 
@@ -31,6 +31,8 @@ pub(super) struct ProjectFile {
     pub limits: Limits,
     /// Patterns of files that are not looked for, as `.gitignore` has them.
     pub exclude: Vec<String>,
+    /// The tools that it declares. Whether they are trusted is decided where they are run.
+    pub supplied: Supplied,
 }
 
 /// The project files that were looked for, by the folder that they were looked for from.
@@ -123,6 +125,8 @@ impl ProjectReading<'_> {
             match (&**key.get_ref(), value.get_ref()) {
                 ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
+                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = names(tools),
+                ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = names(servers),
                 // These count only where the user trusts the file: `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
@@ -206,6 +210,10 @@ impl ProjectReading<'_> {
     fn at(&self, span: std::ops::Range<usize>) -> Location {
         Location::new(self.id, Span::new(span.start as u32, span.end as u32))
     }
+}
+
+fn names(table: &DeTable<'_>) -> Vec<String> {
+    table.keys().map(|name| name.get_ref().to_string()).collect()
 }
 
 /// The entries of a table as they are written in the file.

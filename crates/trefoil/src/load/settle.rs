@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::gitignore::Gitignore;
-use trefoil_check::{Group, Levels, Limits, Rule, Suppressions, rule, suppress};
+use trefoil_check::{Group, Levels, Limits, Rule, Supplied, Suppressions, rule, suppress};
 use trefoil_ir::Program;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
@@ -92,6 +92,15 @@ impl Loader {
         let project = self.project(file);
         let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
         Limits { max_calls: asked.max_calls.or(project.and_then(|p| p.limits.max_calls)) }
+    }
+    /// The tools that a file's project declares, and those of the user's own settings.
+    pub fn supplied(&mut self, file: FileId) -> Arc<Supplied> {
+        let project = self.project(file);
+        let mut supplied = project.map(|project| project.supplied.clone()).unwrap_or_default();
+        let own = &self.options.supplied;
+        supplied.tools.extend(own.tools.iter().cloned());
+        supplied.servers.extend(own.servers.iter().cloned());
+        Arc::new(supplied)
     }
     /// Whether a finding of a rule could be shown in a program, as far as that is easily known: comments in manifests are
     /// told when they cover nothing, which only the rule knows, and another folder may have levels of its own.

@@ -7,16 +7,21 @@
 
 mod keep;
 mod read;
+mod tools;
 mod trust;
 
 use std::path::{Path, PathBuf};
 
+use trefoil_check::Supplied;
 use trefoil_machine::Reserve;
 use trefoil_models::{Api, ModelOverride, Registry};
 use trefoil_prices::Price;
 use trefoil_runtime::{HostLimits, Recovery};
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
+#[cfg(feature = "mcp")]
+use trefoil_tools::McpServer;
 use trefoil_tools::guard::Rules;
+use trefoil_tools::{CommandTool, Python};
 
 use crate::door::{self, Door};
 use crate::load::project;
@@ -49,6 +54,13 @@ pub struct Settings {
     pub http: Rules,
     /// `[secrets] command`: a program that knows secrets, with `{name}` among its arguments.
     pub secrets: Vec<String>,
+    /// `[tools]`: programs that are tools.
+    pub tools: Vec<CommandTool>,
+    /// `[mcp]`: servers with tools.
+    #[cfg(feature = "mcp")]
+    pub mcp: Vec<McpServer>,
+    /// `[python]`: what runs Python functions.
+    pub python: Python,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
     /// `[limits]`: how many model calls may be under way, and how fast they may follow each other.
@@ -67,6 +79,31 @@ impl Settings {
         let addresses = self.addresses.iter();
         let registry = addresses.fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
         self.apis.iter().fold(registry, |r, (provider, api)| r.with_api(provider, *api))
+    }
+
+    /// Whether tools start processes that nothing else has to allow.
+    pub fn starts_processes(&self) -> bool {
+        #[cfg(feature = "mcp")]
+        if self.mcp.iter().any(|server| matches!(server.place, trefoil_tools::McpPlace::Process(_))) {
+            return true;
+        }
+        !self.tools.is_empty()
+    }
+
+    /// The names of the tools and servers that are declared.
+    pub fn supplied(&self) -> Supplied {
+        #[cfg(feature = "mcp")]
+        let servers = self.mcp.iter().map(|server| server.name.clone()).collect();
+        #[cfg(not(feature = "mcp"))]
+        let servers = Vec::new();
+        Supplied { tools: self.tools.iter().map(|tool| tool.spec().name.to_string()).collect(), servers }
+    }
+
+    /// What runs Python functions, where commands may run: as those, without keys in its environment that are not passed on.
+    pub fn interpreter(&self) -> Python {
+        let mut python = self.python.clone();
+        python.environment.harmless = Some(|name| !crate::shell::is_kept_back(name));
+        python
     }
 }
 

@@ -27,6 +27,9 @@ pub const TABLES: &[(&str, &str)] = &[
     ("paths", "let manifests read files outside the project"),
     ("http", "let tools call hosts that are not public, and send them values of the environment and secrets"),
     ("secrets", "run a command that knows secrets"),
+    ("tools", "run programs as tools"),
+    ("mcp", "start or call servers that have tools"),
+    ("python", "choose the program that runs Python functions"),
     ("run", "let steps run commands, or choose what limits on money set aside"),
     ("limits", "choose how many model calls are made at once and how fast"),
     ("store", "choose which of your runs are deleted"),
@@ -91,11 +94,11 @@ pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standi
     }
 }
 
-struct SettingsReading<'f> {
+pub(super) struct SettingsReading<'f> {
     id: FileId,
     name: &'f str,
-    base: &'f Path,
-    found: &'f mut FoundSettings,
+    pub(super) base: &'f Path,
+    pub(super) found: &'f mut FoundSettings,
 }
 
 impl SettingsReading<'_> {
@@ -113,6 +116,9 @@ impl SettingsReading<'_> {
                 ("http", "allow") => self.hosts(value),
                 ("http", "ports") => self.ports(value),
                 ("secrets", "command") => self.command(value),
+                ("tools", tool) => self.tool(tool, at, value),
+                ("mcp", server) => self.mcp(server, at, value),
+                ("python", key) => self.python(key, at, value),
                 ("run", "allow-command") => match value.get_ref().as_bool() {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
@@ -383,7 +389,7 @@ impl SettingsReading<'_> {
         self.found.findings.push(Diagnostic::error(super::UNTRUSTED, at, message).help(help));
     }
 
-    fn wrong(&mut self, span: std::ops::Range<usize>, message: &str) {
+    pub(super) fn wrong(&mut self, span: std::ops::Range<usize>, message: &str) {
         let at = self.at(span);
         self.found.findings.push(Diagnostic::error(RULE, at, message));
     }

@@ -3,26 +3,21 @@
 //! Each runs as `sh -c script trefoil arguments…` in a process group of its own, without stdin, and without keys in its
 //! environment. When it ends, fails or is cancelled, everything it started is killed with it.
 
-mod tree;
-
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use trefoil_models::vendors::VENDORS;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, ToolError};
-use trefoil_template::{Value, limits};
+use trefoil_template::Value;
+use trefoil_tools::process;
 
-use tree::ProcessGroup;
-pub use tree::{adopt, end_all};
+pub use trefoil_tools::process::{adopt, end_all};
 
 /// Whether a command must not find this variable in its environment: the key of a provider, or what is named like one
 /// (`*_API_KEY`, `*_TOKEN`, `*_SECRET*`). A step that needs one passes it under `env`.
-fn is_kept_back(name: &str) -> bool {
+pub(crate) fn is_kept_back(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     VENDORS.iter().any(|vendor| vendor.key_variable == name)
         || upper.ends_with("_API_KEY")
@@ -46,12 +41,9 @@ impl CommandHost for Shell {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept_back)) {
             command.env_remove(name);
         }
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         for (name, value) in &request.env {
             command.env(&**name, &*value.to_text());
         }
-        command.env(tree::MARK, &mark);
         let folder = match &request.workdir {
             None | Some(Value::Null) => self.folder.clone(),
             Some(folder) => {
@@ -66,38 +58,10 @@ impl CommandHost for Shell {
             }
             command.current_dir(folder);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command.spawn().map_err(|e| ToolError::Failed(format!("the command did not start: {e}")))?;
-        let group = ProcessGroup::of(child.id(), mark);
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        // What a command leaves running in the background holds its output open: it ends when the shell has.
-        let (status, stdout, stderr) =
-            tokio::try_join!(async { wait(&mut child, group).await }, drain(out), drain(err))?;
-        Ok(CommandOutput { exit_code: status, stdout, stderr })
+        let ended = process::start(command, false)?.run(None, None).await?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(CommandOutput { exit_code: ended.code, stdout: text(ended.stdout), stderr: text(ended.stderr) })
     }
-}
-
-async fn wait(child: &mut Child, group: ProcessGroup) -> Result<i64, ToolError> {
-    let status = child.wait().await.map_err(|e| ToolError::Failed(format!("lost track of the command: {e}")))?;
-    drop(group);
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return Ok(128 + i64::from(signal));
-    }
-    Ok(status.code().map_or(-1, i64::from))
-}
-
-async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<String, ToolError> {
-    let Some(stream) = stream else { return Ok(String::new()) };
-    let mut bytes = Vec::new();
-    let read = stream.take(limits::COMMAND_BYTES + 1).read_to_end(&mut bytes).await;
-    read.map_err(|e| ToolError::Failed(format!("cannot read the command's output: {e}")))?;
-    if bytes.len() as u64 > limits::COMMAND_BYTES {
-        return Err(ToolError::Failed(format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20)));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(all(test, unix))]

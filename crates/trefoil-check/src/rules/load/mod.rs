@@ -121,7 +121,6 @@ pub(super) static RULES: &[Rule] = load! {
     "unknown-provider" Models Warning Error;
     "tool-clash" Models Warning Error;
     "refused" Models Warning;
-    "missing-tool" Models Warning;
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;
     "command-syntax" Form Warning Error;

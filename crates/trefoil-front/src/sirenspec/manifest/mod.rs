@@ -12,7 +12,6 @@ mod human;
 mod input;
 mod node;
 mod policy;
-mod refusal;
 mod request;
 mod scalar;
 mod swrm;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::refusal;
 use super::{request, scalar};
 use crate::{Fields, Reader, requests};
 
@@ -70,11 +69,6 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
         config.finish();
         settings
     });
-    if let (Some(Sort::Python), Some(entry)) = (sort, tool) {
-        // Whether somebody answers it is known when a run starts, so the warning is all that happens here.
-        let help = "Python functions are not called; register a local tool with this node's id to run it";
-        refusal::report(reader, reader.at(entry.value.span), "tool: python", help);
-    }
     let output_key = match scalar::plain(fields, "output_key") {
         Some(text) if text.value.split('.').any(str::is_empty) => {
             reader.error("bad-path", text.span, format!("`{}` has an empty segment", text.value));

@@ -345,7 +345,6 @@ steps:
     input: { x: "{{secrets.C}}" }
 "#,
         expect![[r#"
-            warning 8:66 missing-tool: no implementation for the local tool `f` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 12:20 secret-in-prompt: the secret `A` would be sent to the model (remove it: a prompt must not contain secrets) [10:104 it is put into the prompt here]
             error 14:20 secret-in-prompt: the secret `C` would be sent to the model (remove it: a prompt must not contain secrets)
         "#]],

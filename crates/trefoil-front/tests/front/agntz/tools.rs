@@ -15,9 +15,7 @@ tool:
   name: send_slack
   params: { channel: "#content", message: "New: {{text}}" }
 "##,
-        expect![[r#"
-            warning 6:9 missing-tool: no implementation for the local tool `send_slack` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
-        "#]],
+        expect![""],
     );
 }
 
@@ -57,7 +55,6 @@ tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1]
 "#,
         expect![[r#"
             error 3:28 wrong-type: `server` must not be empty
-            warning 3:38 missing-tool: no implementation for the mcp tool `x` on the command line (use `--model scripted=FILE`, or register a tool with this name in a program that embeds the library)
             error 3:54 wrong-type: `a` must be text or a template, not a number (put it in quotes for text; to keep its type, use the placeholder of an input with this `default`)
             error 3:61 template-unclosed: `{{userQuery` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{userQuery}}"}
             error 3:78 wrong-type: `c` must be text or a template, not a list

@@ -406,7 +406,6 @@ fn tools_are_read_and_refused() {
     check_one(
         &node("tool: python, config: {module: m, function: f, kwargs: {}}, output_key: a..b"),
         expect![[r#"
-            warning 2:31 refused: `tool: python` is not supported yet (Python functions are not called; register a local tool with this node's id to run it)
             warning 2:72 no-effect: `kwargs` has no effect: pass arguments in `args`
             error 2:97 bad-path: `a..b` has an empty segment
         "#]],

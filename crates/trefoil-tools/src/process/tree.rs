@@ -42,7 +42,8 @@ pub fn end_all() {
 }
 
 /// The processes of a command. Dropped, they are gone.
-pub(super) struct ProcessGroup(Option<u32>);
+#[derive(Debug)]
+pub struct ProcessGroup(Option<u32>);
 
 impl ProcessGroup {
     /// Of a command that was just started with this mark.

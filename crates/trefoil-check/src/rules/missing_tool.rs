@@ -1,0 +1,48 @@
+//! Tools that a project does not declare.
+
+use trefoil_ir::{StepKind, ToolCall, ToolKind};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "missing-tool",
+    group: Group::Models,
+    level: Some(Severity::Warning),
+    strict: None,
+    page: include_str!("missing_tool.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for &(_, id) in cx.model.reachable() {
+        let Some(step) = program.step(id) else { continue };
+        let StepKind::Tool(call) = &step.kind else { continue };
+        let Some((message, help)) = missing(cx, call) else { continue };
+        cx.report(cx.finding(step.origin, message).help(help));
+    }
+}
+
+fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
+    let declares = |names: fn(&crate::Supplied) -> &Vec<String>, name: &str| {
+        cx.roots.iter().any(|root| names(&root.supplied).iter().any(|known| known == name))
+    };
+    match &call.kind {
+        // What a manifest describes completely needs no declaration.
+        ToolKind::Http | ToolKind::Python => None,
+        ToolKind::Mcp { server } if server.contains("://") => None,
+        ToolKind::Local if declares(|all| &all.tools, &call.name) => None,
+        ToolKind::Local => {
+            let name = &call.name;
+            let message = format!("the tool `{name}` is not declared");
+            Some((message, format!("declare it in `trefoil.toml`: `[tools.{name}]` with `command = [\"program\", \"argument\"]`")))
+        }
+        ToolKind::Mcp { server } if declares(|all| &all.servers, server) => None,
+        ToolKind::Mcp { server } => {
+            let message = format!("the MCP server `{server}` is not declared");
+            let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
+            Some((message, format!("declare it in `trefoil.toml`: `[mcp.{server}]` {form}")))
+        }
+    }
+}

@@ -1,0 +1,51 @@
+# Calls one function; see python.rs. Runs on every Python from 3.8 on, and imports nothing that it does not need.
+import json, os, sys
+
+answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)  # what is printed, by whatever means, is not the result
+
+
+def end(**what):
+    try:
+        text = json.dumps(what, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as why:
+        text = json.dumps({"error": "its result cannot be written as JSON: %s" % why})
+    answer.write(text)
+    answer.flush()
+    sys.stdout.flush()
+    sys.exit(0)
+
+
+asked = json.loads(sys.stdin.buffer.read().decode("utf-8"))
+call = asked["call"]
+# No module of the current folder takes the place of an installed one.
+sys.path[:] = [place for place in sys.path if place not in ("", ".")] + asked["path"]
+module, function = call["module"], call["function"]
+import importlib  # noqa: E402
+
+try:
+    found = importlib.import_module(module)
+except ModuleNotFoundError as why:
+    end(error="cannot import the module `%s`: %s" % (module, why))
+except BaseException as why:
+    end(error="cannot import the module `%s`: %s: %s" % (module, type(why).__name__, why))
+if not hasattr(found, function):
+    end(error="the module `%s` has no function `%s`" % (module, function))
+target = getattr(found, function)
+if not callable(target):
+    end(error="`%s.%s` is not a function" % (module, function))
+try:
+    result = target(**call.get("args", {}))
+    if hasattr(result, "__await__"):
+        import asyncio
+
+        async def wait():
+            return await result
+
+        result = asyncio.run(wait())
+except BaseException as why:
+    import traceback
+
+    traceback.print_exc()
+    end(error="`%s.%s` raised %s: %s" % (module, function, type(why).__name__, why))
+end(result=result)

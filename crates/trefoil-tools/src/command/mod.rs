@@ -1,0 +1,211 @@
+//! Tools that are programs on this machine, as the operator declares them. No shell reads anything of a call.
+//!
+//! Arguments are put in the words of the command, or written to its standard input as one JSON object. The result is what it
+//! writes to its standard output; an exit code other than 0 is a failure.
+
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use trefoil_ir::ToolKind;
+use trefoil_machine::{Effects, ToolRequest, ToolSpec};
+use trefoil_runtime::ports::{CallSite, Secrets};
+use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_template::{Object, Value, json_nodes, limits};
+
+use crate::process::{self, Program};
+use crate::shape::Shape;
+
+pub use words::Words;
+
+/// How long a call takes at most if nothing else is said.
+pub const TIME: Duration = Duration::from_secs(60);
+
+/// A tool that is a program.
+#[derive(Debug, Clone)]
+pub struct CommandTool {
+    spec: ToolSpec,
+    program: Program,
+    words: Words,
+    shape: Shape,
+    input: CommandInput,
+    output: CommandResult,
+    time: Duration,
+}
+
+/// How a program gets its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandInput {
+    /// In its words only.
+    Words,
+    /// As a JSON object on its standard input.
+    Json,
+}
+
+/// What the output of a program is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandResult {
+    /// An object or a list of JSON as such, all else as text.
+    Either,
+    /// JSON; anything else is a failure.
+    Json,
+    /// Text.
+    Text,
+}
+
+/// What an operator says of a tool.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// What it does, for a model to read.
+    pub description: String,
+    /// What it runs, with placeholders.
+    pub program: Program,
+    /// A JSON Schema of its arguments; none: a text for each placeholder.
+    pub parameters: Option<serde_json::Value>,
+    /// What it changes.
+    pub effects: Effects,
+    /// None: JSON if the words have no placeholders.
+    pub input: Option<CommandInput>,
+    /// How its output is read.
+    pub output: CommandResult,
+    /// How long a call may take.
+    pub time: Duration,
+}
+
+impl CommandTool {
+    /// As it is declared; else what is wrong with that.
+    pub fn new(declared: Declared) -> Result<Self, String> {
+        let words = Words::parse(&declared.program.command)?;
+        let used = words.parameters();
+        let parameters = match declared.parameters {
+            Some(parameters) => {
+                if parameters.get("type") != Some(&json!("object")) {
+                    return Err("`parameters` must be a JSON Schema with `type = \"object\"`".to_owned());
+                }
+                let known = parameters.get("properties").and_then(serde_json::Value::as_object);
+                let unknown = used.iter().find(|(name, _)| known.is_none_or(|known| !known.contains_key(&**name)));
+                if let Some((name, _)) = unknown {
+                    return Err(format!("`{{{name}}}` is not one of the properties of `parameters`"));
+                }
+                parameters
+            }
+            None => of_words(&used),
+        };
+        let shape = Shape::new(&parameters).map_err(|why| format!("`parameters` is not a JSON Schema: {why}"))?;
+        let default = if used.is_empty() { CommandInput::Json } else { CommandInput::Words };
+        let spec = ToolSpec {
+            name: declared.name.into(),
+            description: declared.description.into(),
+            parameters: Value::from_json(parameters),
+            effects: declared.effects,
+        };
+        let Declared { program, input, output, time, .. } = declared;
+        Ok(Self { spec, program, words, shape, input: input.unwrap_or(default), output, time })
+    }
+
+    /// What the tool says of itself.
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// What it runs.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    async fn call(&self, discloses: bool, arguments: &Value, secrets: &dyn Secrets) -> Result<Value, ToolError> {
+        if discloses && !self.words.parameters().is_empty() {
+            // Every user of a machine sees the arguments of its processes.
+            let what = "an argument has a value of the environment or a secret, which must not be in a command line";
+            return Err(failed(format!("{what}: declare the tool with `input = \"json\"` and no placeholders")));
+        }
+        let json = arguments.to_json();
+        self.shape.check(&json).map_err(|why| failed(format!("invalid arguments: {why}")))?;
+        let empty = Object::default();
+        let words = self.words.fill(arguments.as_object().unwrap_or(&empty))?;
+        let command = self.program.command(&words, secrets)?;
+        let input = (self.input == CommandInput::Json).then(|| format!("{json}\n").into_bytes());
+        let ended = process::start(command, input.is_some())?.run(input, Some(self.time)).await?;
+        match ended.code {
+            0 => self.read(ended.stdout),
+            _ => Err(failed(ended.complaint())),
+        }
+    }
+
+    fn read(&self, bytes: Vec<u8>) -> Result<Value, ToolError> {
+        if self.output != CommandResult::Text
+            && bytes.len() > limits::ANSWER_NODES
+            && json_nodes(&bytes) > limits::ANSWER_NODES
+        {
+            return Err(failed(format!("its output has more than {} values", limits::ANSWER_NODES)));
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.strip_suffix('\n').map_or(&*text, |text| text.strip_suffix('\r').unwrap_or(text));
+        match self.output {
+            CommandResult::Text => Ok(text.into()),
+            CommandResult::Either => Ok(structured(text).unwrap_or_else(|| text.into())),
+            CommandResult::Json => Value::parse(text).map_err(|why| failed(format!("its output is not JSON: {why}"))),
+        }
+    }
+}
+
+/// An object or a list, if a text is one. A number or a word is meant as text more often than not.
+pub(crate) fn structured(text: &str) -> Option<Value> {
+    text.trim_start().starts_with(['{', '[']).then(|| Value::parse(text).ok()).flatten()
+}
+
+fn of_words(used: &[(Arc<str>, bool)]) -> serde_json::Value {
+    let texts = used.iter().map(|(name, _)| (name.to_string(), json!({"type": ["string", "number", "boolean"]})));
+    let required: Vec<&str> = used.iter().filter(|(_, optional)| !optional).map(|(name, _)| &**name).collect();
+    let properties = texts.collect::<serde_json::Map<_, _>>();
+    if used.is_empty() {
+        return json!({"type": "object"});
+    }
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+/// The programs of an operator, by name.
+#[derive(Clone)]
+pub struct CommandTools {
+    tools: Arc<BTreeMap<String, CommandTool>>,
+    secrets: Arc<dyn Secrets>,
+}
+
+impl CommandTools {
+    /// These; of two with one name the later.
+    pub fn new(tools: impl IntoIterator<Item = CommandTool>, secrets: Arc<dyn Secrets>) -> Self {
+        let tools = tools.into_iter().map(|tool| (tool.spec.name.to_string(), tool)).collect();
+        Self { tools: Arc::new(tools), secrets }
+    }
+}
+
+#[async_trait]
+impl ToolHost for CommandTools {
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        *kind == ToolKind::Local && self.tools.contains_key(name)
+    }
+
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let tool = self.tools.get(&*request.name).ok_or_else(|| failed("it is not declared".to_owned()))?;
+        tool.call(at.discloses, &request.arguments, &*self.secrets).await
+    }
+
+    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        let all = self.tools.values().map(|tool| tool.spec.clone());
+        Ok(if *kind == ToolKind::Local { all.collect() } else { Vec::new() })
+    }
+
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        self.tools.get(&*request.name).is_some_and(|tool| tool.spec.effects.is_idempotent())
+    }
+}
+
+fn failed(what: String) -> ToolError {
+    ToolError::Failed(what)
+}

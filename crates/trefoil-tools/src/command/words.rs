@@ -1,0 +1,174 @@
+//! The words of a command: `["git", "log", "-n", "{count}", "--", "{path?}"]`.
+//!
+//! A placeholder is a part of one word. What is put there stays in that word whatever it is, because no shell reads it. It
+//! could still be read as an option by the program, so a value that starts a word must not start with `-`, unless `--` comes
+//! before it.
+
+use std::sync::Arc;
+
+use trefoil_runtime::ToolError;
+use trefoil_template::Object;
+
+/// A command with placeholders.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Words(Vec<Vec<Part>>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Text(String),
+    /// A parameter; optional: without a value, the whole word is dropped.
+    Parameter {
+        name: Arc<str>,
+        optional: bool,
+    },
+}
+
+impl Words {
+    /// Reads a command; else why it is not one.
+    pub fn parse(command: &[String]) -> Result<Self, String> {
+        let words: Vec<Vec<Part>> = command.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
+        match words.first().map(Vec::as_slice) {
+            Some([Part::Text(program)]) if !program.is_empty() => Ok(Self(words)),
+            Some(_) => Err("the program must be a name or a path without placeholders".to_owned()),
+            None => Err("a command needs a program".to_owned()),
+        }
+    }
+
+    /// The parameters, with whether they are optional.
+    pub fn parameters(&self) -> Vec<(Arc<str>, bool)> {
+        let parts = self.0.iter().flatten().filter_map(|part| match part {
+            Part::Parameter { name, optional } => Some((name.clone(), *optional)),
+            Part::Text(_) => None,
+        });
+        let mut found: Vec<(Arc<str>, bool)> = Vec::new();
+        for (name, optional) in parts {
+            match found.iter_mut().find(|(have, _)| *have == name) {
+                Some((_, only)) => *only &= optional,
+                None => found.push((name, optional)),
+            }
+        }
+        found
+    }
+
+    /// The command with its values.
+    pub fn fill(&self, arguments: &Object) -> Result<Vec<String>, ToolError> {
+        let mut words = Vec::new();
+        let mut options_end = false;
+        for parts in &self.0 {
+            let Some(word) = filled(parts, arguments, options_end)? else { continue };
+            options_end |= word == "--" && matches!(parts.as_slice(), [Part::Text(_)]);
+            words.push(word);
+        }
+        Ok(words)
+    }
+}
+
+fn filled(parts: &[Part], arguments: &Object, options_end: bool) -> Result<Option<String>, ToolError> {
+    let failed = |what: String| Err(ToolError::Failed(what));
+    let mut word = String::new();
+    for part in parts {
+        let (name, optional) = match part {
+            Part::Text(text) => {
+                word.push_str(text);
+                continue;
+            }
+            Part::Parameter { name, optional } => (name, *optional),
+        };
+        let value = arguments.get(&**name).filter(|value| !value.is_null());
+        let Some(value) = value else {
+            if optional {
+                return Ok(None);
+            }
+            return failed(format!("the parameter `{name}` is missing"));
+        };
+        let text = value.to_text();
+        if text.contains('\0') {
+            return failed(format!("`{name}` has a NUL character, which arguments of a command cannot have"));
+        }
+        if word.is_empty() && text.starts_with('-') && !options_end {
+            return failed(format!("`{name}` must not start with `-`, because the command would read it as an option"));
+        }
+        word.push_str(&text);
+    }
+    Ok(Some(word))
+}
+
+fn parse(word: &str) -> Result<Vec<Part>, String> {
+    let (mut parts, mut text, mut rest) = (Vec::new(), String::new(), word);
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at(at);
+        text.push_str(before);
+        if let Some(after) = from.strip_prefix("{{").or_else(|| from.strip_prefix("}}")) {
+            text.push_str(from.get(..1).unwrap_or_default());
+            rest = after;
+            continue;
+        }
+        let inside = from.strip_prefix('{').and_then(|from| from.split_once('}'));
+        let Some((inside, after)) = inside else {
+            return Err(format!("`{word}` has a single brace; write `{{{{` or `}}}}` for the character"));
+        };
+        let (name, optional) = inside.strip_suffix('?').map_or((inside, false), |name| (name, true));
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+            return Err(format!("`{{{inside}}}` is not a parameter; write `{{name}}` or `{{name?}}`"));
+        }
+        if !text.is_empty() {
+            parts.push(Part::Text(std::mem::take(&mut text)));
+        }
+        parts.push(Part::Parameter { name: name.into(), optional });
+        rest = after;
+    }
+    text.push_str(rest);
+    if !text.is_empty() || parts.is_empty() {
+        parts.push(Part::Text(text));
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_template::Value;
+
+    use super::*;
+
+    fn words(command: &[&str]) -> Result<Words, String> {
+        Words::parse(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    fn fill(command: &[&str], arguments: &[(&str, &str)]) -> Result<Vec<String>, ToolError> {
+        let all = arguments.iter().map(|(name, value)| (Arc::from(*name), Value::from(*value)));
+        words(command).unwrap().fill(&all.collect())
+    }
+
+    #[test]
+    fn a_value_stays_in_its_word_whatever_it_is() {
+        for value in ["a b", "$(id)", "`id`", "; rm -rf /", "'\"\n", "{other}", "*", "a\\", "&& x", ""] {
+            let found = fill(&["grep", "x={v}.txt", "{v}"], &[("v", value), ("other", "no")]).unwrap();
+            assert_eq!(found, ["grep".to_owned(), format!("x={value}.txt"), value.to_owned()]);
+        }
+    }
+
+    #[test]
+    fn a_value_is_never_an_option() {
+        let fails = |command: &[&str], value: &str| fill(command, &[("v", value)]).is_err();
+        assert!(fails(&["ls", "{v}"], "-la") && fails(&["ls", "{v}/x"], "--help") && fails(&["ls", "{v}"], "-"));
+        assert!(!fails(&["ls", "--", "{v}"], "-la") && !fails(&["ls", "--name={v}"], "-la"));
+        assert!(fails(&["ls", "{v}"], "a\0b"));
+        // Two dashes that a value has brought end nothing.
+        let two = fill(&["ls", "{a}", "{v}"], &[("a", "--"), ("v", "-la")]);
+        assert!(two.is_err(), "{two:?}");
+    }
+
+    #[test]
+    fn a_word_whose_optional_value_is_missing_is_dropped() {
+        assert_eq!(fill(&["ls", "--depth={depth?}", "{{x}}"], &[]).unwrap(), ["ls", "{x}"]);
+        assert_eq!(fill(&["ls", "{a}"], &[]), Err(ToolError::Failed("the parameter `a` is missing".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_command_is_said() {
+        for wrong in [&[][..], &[""], &["{p}"], &["ls", "{"], &["ls", "}"], &["ls", "{a b}"], &["ls", "{}"]] {
+            assert!(words(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(words(&["x", "{a}{b?}", "{b}"]).unwrap().parameters(), [("a".into(), false), ("b".into(), false)]);
+    }
+}

@@ -1,0 +1,47 @@
+//! From what a tool answers to a value.
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use trefoil_runtime::ToolError;
+use trefoil_template::Value;
+
+use super::spec::Described;
+use super::{McpServer, failed};
+use crate::command::structured;
+use crate::process::last_words;
+
+/// Structured content as it is; one text as text, or as the object or the list of JSON that it is; several texts as one; anything
+/// else as the list of its parts. What the server calls an error is one.
+pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Result<Value, ToolError> {
+    let texts: Option<Vec<&str>> = result
+        .content
+        .iter()
+        .map(|part| match part {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    if result.is_error == Some(true) {
+        let said = last_words(&texts.unwrap_or_default().join("\n"));
+        return Err(failed(if said.is_empty() { "the server says no more than that".to_owned() } else { said }));
+    }
+    if let Some(shape) = &tool.result {
+        let content = result.structured_content.as_ref();
+        let content =
+            content.ok_or_else(|| failed(format!("`{}` promised structured content and sent none", server.name)))?;
+        shape.check(content).map_err(|why| {
+            failed(format!("what `{}` sent does not match the schema of the tool's results: {why}", server.name))
+        })?;
+    }
+    let found = match (result.structured_content, texts) {
+        (Some(content), _) => Value::from_json(content),
+        (None, Some(texts)) => {
+            let text = texts.join("\n");
+            structured(&text).unwrap_or_else(|| text.into())
+        }
+        (None, None) => {
+            let parts = serde_json::to_value(&result.content);
+            Value::from_json(parts.map_err(|why| failed(format!("the answer cannot be read: {why}")))?)
+        }
+    };
+    if found.is_within_limits() { Ok(found) } else { Err(failed("the answer is too large".to_owned())) }
+}

@@ -1,0 +1,289 @@
+//! A connection to one server.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
+    ProtocolVersion,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, Peer, RoleClient, ServiceError};
+use trefoil_machine::ToolSpec;
+use trefoil_runtime::ToolError;
+use trefoil_runtime::ports::Secrets;
+use trefoil_template::Value;
+
+use super::http::Guarded;
+use super::spec::{Described, Seen};
+use super::stdio::{Bounded, Budget, LastWords};
+use super::trouble::Trouble;
+use super::{McpPlace, McpServer, answer, failed};
+use crate::guard::Client;
+use crate::process::{self, Process, Program, fill};
+
+/// How long a server may take until it can be asked.
+const GREETING: Duration = Duration::from_secs(30);
+/// How long a server may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Pages of a list of tools, and tools in it.
+const PAGES: usize = 100;
+const TOOLS: usize = 2_000;
+/// Tools that a message names.
+const NAMED: usize = 8;
+
+/// This side of the protocol: it wants to know when tools change, and can do nothing for a server.
+#[derive(Clone)]
+struct Caller(Arc<AtomicBool>);
+
+impl ClientHandler for Caller {
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), me)
+    }
+}
+
+type Tools = Arc<BTreeMap<Arc<str>, Described>>;
+
+/// A server that answers.
+pub struct Connection {
+    server: Arc<McpServer>,
+    peer: Peer<RoleClient>,
+    running: Mutex<Option<RunningService<RoleClient, Caller>>>,
+    process: tokio::sync::Mutex<Option<Process>>,
+    said: LastWords,
+    budget: Arc<Budget>,
+    trouble: Trouble,
+    changed: Arc<AtomicBool>,
+    tools: tokio::sync::Mutex<Option<Tools>>,
+}
+
+impl Connection {
+    /// Starts or calls a server, and agrees with it on the protocol.
+    pub async fn open(
+        server: Arc<McpServer>,
+        client: Option<Client>,
+        secrets: &dyn Secrets,
+    ) -> Result<Self, ToolError> {
+        let (trouble, changed) = (Trouble::default(), Arc::<AtomicBool>::default());
+        let (budget, said) = (Arc::<Budget>::default(), LastWords::default());
+        let mut process = None;
+        // The current protocol, or that of the generation before it, whichever the server knows.
+        let lifecycle = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        let caller = Caller(changed.clone());
+        let begun = match &server.place {
+            McpPlace::Process(program) => {
+                let mut started = start(program, secrets)?;
+                let (stdin, stdout) = (started.child.stdin.take(), started.child.stdout.take());
+                started.child.stderr.take().into_iter().for_each(|stderr| said.listen(stderr));
+                let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
+                    return Err(failed("the server has no standard streams".to_owned()));
+                };
+                process = Some(started);
+                let stdout = Bounded::new(stdout, budget.clone(), trouble.clone());
+                let streams = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(Bounded::LONGEST);
+                tokio::time::timeout(GREETING, caller.serve_with_lifecycle(streams, lifecycle)).await
+            }
+            McpPlace::Http { url, headers } => {
+                let client = client.ok_or_else(|| failed("HTTP is not available here".to_owned()))?;
+                let headers = headers.iter().map(|(name, text)| Ok((name.clone(), fill(text, secrets)?)));
+                let headers = headers.collect::<Result<Vec<_>, ToolError>>()?;
+                let guarded = Guarded::new(client, headers, server.time, trouble.clone());
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+                let transport = StreamableHttpClientTransport::with_client(guarded, config);
+                tokio::time::timeout(GREETING, caller.serve_with_lifecycle(transport, lifecycle)).await
+            }
+        };
+        let running = match begun {
+            Ok(Ok(running)) => running,
+            Ok(Err(why)) => {
+                let ended = ending(process.as_mut(), &said).await;
+                return Err(trouble.take().unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why))));
+            }
+            Err(_) => return Err(ToolError::Timeout),
+        };
+        // A server of the other generation may have been asked in vain first.
+        trouble.take();
+        Ok(Self {
+            server,
+            peer: running.peer().clone(),
+            running: Mutex::new(Some(running)),
+            process: tokio::sync::Mutex::new(process),
+            said,
+            budget,
+            trouble,
+            changed,
+            tools: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Whether it can still be used.
+    pub fn is_open(&self) -> bool {
+        !self.peer.is_transport_closed()
+    }
+
+    /// Ends it: a server that was started is told so, and is gone when this returns.
+    pub async fn close(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut running) = running {
+            let _ = running.close_with_timeout(PATIENCE).await;
+        }
+        let process = self.process.lock().await.take();
+        if let Some(process) = process {
+            process.end(PATIENCE).await;
+        }
+    }
+
+    /// All tools that may be called.
+    pub async fn list(&self, seen: &Seen) -> Result<Vec<ToolSpec>, ToolError> {
+        let tools = self.within(self.tools()).await?;
+        tools.values().try_for_each(|tool| seen.compare(&self.server, tool))?;
+        Ok(tools.values().map(|tool| tool.spec.clone()).collect())
+    }
+
+    /// One call.
+    pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen) -> Result<Value, ToolError> {
+        if !self.server.allows(name) {
+            return Err(failed(format!(
+                "`{name}` is not one of the tools of `{}` that may be called",
+                self.server.name
+            )));
+        }
+        self.within(async {
+            let tools = self.tools().await?;
+            let tool = tools.get(name).ok_or_else(|| self.unknown(name, &tools))?;
+            seen.compare(&self.server, tool)?;
+            let serde_json::Value::Object(arguments) = arguments.to_json() else {
+                return Err(failed("the arguments of an MCP tool must be an object".to_owned()));
+            };
+            let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+            self.budget.renew();
+            match self.peer.call_tool_once(params).await {
+                Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, tool, result),
+                Ok(_) => Err(failed(format!(
+                    "`{}` asks for something in return, which is not supported yet",
+                    self.server.name
+                ))),
+                Err(why) => Err(self.explain(why).await),
+            }
+        })
+        .await
+    }
+
+    async fn within<T>(&self, work: impl Future<Output = Result<T, ToolError>>) -> Result<T, ToolError> {
+        tokio::time::timeout(self.server.time, work).await.unwrap_or(Err(ToolError::Timeout))
+    }
+
+    /// What the server says of its tools: asked for once, and again when it says that they have changed.
+    async fn tools(&self) -> Result<Tools, ToolError> {
+        let mut held = self.tools.lock().await;
+        if let Some(tools) = held.as_ref().filter(|_| !self.changed.load(Ordering::Relaxed)) {
+            return Ok(tools.clone());
+        }
+        self.changed.store(false, Ordering::Relaxed);
+        let mut all = BTreeMap::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES {
+            self.budget.renew();
+            let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let page = match self.peer.list_tools(Some(page)).await {
+                Ok(page) => page,
+                Err(why) => return Err(self.explain(why).await),
+            };
+            for tool in page.tools.iter().filter(|tool| self.server.allows(&tool.name)) {
+                let described = Described::of(&self.server, tool)?;
+                if all.insert(described.spec.name.clone(), described).is_some() {
+                    return Err(failed(format!("`{}` has two tools with the name `{}`", self.server.name, tool.name)));
+                }
+            }
+            if all.len() > TOOLS {
+                return Err(failed(format!("`{}` has more than {TOOLS} tools", self.server.name)));
+            }
+            match page.next_cursor {
+                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+                Some(_) => return Err(failed(format!("`{}` sends the same page of tools again", self.server.name))),
+                None => {
+                    let tools = Arc::new(all);
+                    *held = Some(tools.clone());
+                    return Ok(tools);
+                }
+            }
+        }
+        Err(failed(format!("the list of tools of `{}` has more than {PAGES} pages", self.server.name)))
+    }
+
+    fn unknown(&self, name: &str, tools: &BTreeMap<Arc<str>, Described>) -> ToolError {
+        let server = &self.server.name;
+        if let Some(near) = trefoil_syntax::suggest::nearest(name, tools.keys().map(|known| &**known)) {
+            return failed(format!("`{server}` has no tool `{name}`; did you mean `{near}`?"));
+        }
+        let some: Vec<&str> = tools.keys().take(NAMED).map(|known| &**known).collect();
+        let more = if tools.len() > NAMED { ", ..." } else { "" };
+        failed(format!("`{server}` has no tool `{name}`; available: `{}`{more}", some.join("`, `")))
+    }
+
+    /// Why a request has no answer.
+    async fn explain(&self, why: ServiceError) -> ToolError {
+        if let ServiceError::McpError(error) = &why {
+            self.trouble.take();
+            return failed(process::last_words(&error.message));
+        }
+        if let Some(trouble) = self.trouble.take() {
+            return trouble;
+        }
+        if let Some(ended) = ending(self.process.lock().await.as_mut(), &self.said).await {
+            return ended;
+        }
+        match why {
+            ServiceError::TransportClosed => ToolError::Network("the server closed the connection".to_owned()),
+            ServiceError::Timeout { .. } => ToolError::Timeout,
+            ServiceError::TransportSend(error) => ToolError::Network(format!("the connection broke: {error}")),
+            other => failed(format!("the server broke the protocol: {other}")),
+        }
+    }
+}
+
+fn start(program: &Program, secrets: &dyn Secrets) -> Result<Process, ToolError> {
+    process::start(program.command(&program.command, secrets)?, true)
+}
+
+/// What became of a server that no longer answers. It may need a moment to be gone.
+async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolError> {
+    let ended = tokio::time::timeout(PATIENCE / 4, process?.child.wait()).await.ok()?;
+    let how = match ended.ok()?.code() {
+        Some(code) => format!("it exited with {code}"),
+        None => "it was killed".to_owned(),
+    };
+    // What it said last is read beside this.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let said = said.text();
+    let said = if said.is_empty() { said } else { format!(": {said}") };
+    Some(ToolError::Network(format!("the server has ended: {how}{said}")))
+}
+
+fn refused(why: &ClientInitializeError) -> ToolError {
+    match why {
+        ClientInitializeError::JsonRpcError(error) => {
+            failed(format!("the server refused: {}", process::last_words(&error.message)))
+        }
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
+            ToolError::Network("the server closed the connection before it could be asked".to_owned())
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        other => failed(format!("the server does not speak the protocol: {}", process::last_words(&other.to_string()))),
+    }
+}

@@ -1,0 +1,202 @@
+//! A server over streamable HTTP: the SDK's transport, with the guarded client below it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use http::{HeaderName, HeaderValue};
+use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
+use rmcp::ErrorData;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::trouble::Trouble;
+use crate::guard::{Answer, Call, Client, Fault, Follow, Opened};
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION: &str = "mcp-session-id";
+
+type Failure = StreamableHttpError<Fault>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// Sends the messages of the SDK with the guarded client.
+#[derive(Clone)]
+pub struct Guarded {
+    client: Client,
+    /// Of the operator, with their secrets.
+    headers: Arc<[(String, String)]>,
+    time: Duration,
+    trouble: Trouble,
+}
+
+impl Guarded {
+    /// With these headers along with every request.
+    pub fn new(client: Client, headers: Vec<(String, String)>, time: Duration, trouble: Trouble) -> Self {
+        Self { client, headers: headers.into(), time, trouble }
+    }
+
+    fn call(&self, method: Method, url: &str, session: Option<&str>, more: &HashMap<HeaderName, HeaderValue>) -> Call {
+        let mut headers = self.headers.to_vec();
+        let accept = if method == Method::GET { EVENTS.to_owned() } else { format!("{JSON}, {EVENTS}") };
+        headers.push(("accept".to_owned(), accept));
+        headers.extend(session.map(|session| (SESSION.to_owned(), session.to_owned())));
+        let more = more.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+        headers.extend(more);
+        Call { method, headers, follow: Follow::SameOrigin, time: Some(self.time), ..Call::get(url) }
+    }
+
+    async fn open(&self, call: Call) -> Result<Opened, Failure> {
+        self.client.open(call).await.map_err(|fault| self.fault(fault))
+    }
+
+    async fn whole(&self, opened: Opened) -> Result<Answer, Failure> {
+        let read = tokio::time::timeout(self.time, opened.whole()).await;
+        read.unwrap_or(Err(Fault::Timeout(self.time.as_secs()))).map_err(|fault| self.fault(fault))
+    }
+
+    fn fault(&self, fault: Fault) -> Failure {
+        self.trouble.tell(fault.clone().into());
+        StreamableHttpError::Client(fault)
+    }
+
+    fn events(&self, opened: Opened) -> Events {
+        let trouble = self.trouble.clone();
+        let pieces = futures::stream::unfold(Some((opened, trouble)), |held| async move {
+            let (mut opened, trouble) = held?;
+            match opened.next().await {
+                Ok(piece) => Some((Ok(piece?), Some((opened, trouble)))),
+                Err(fault) => {
+                    trouble.tell(fault.clone().into());
+                    Some((Err(fault), None))
+                }
+            }
+        });
+        SseStream::from_bytes_stream(pieces).boxed()
+    }
+
+    /// What a status that is no success means: some servers put the protocol's own error in the body.
+    fn refusal(
+        &self,
+        answer: &Answer,
+        message: &ClientJsonRpcMessage,
+        session: bool,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = answer.status.as_u16();
+        let error = match serde_json::from_slice(&answer.body) {
+            Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
+            _ => None,
+        };
+        let closed = matches!(status, 401 | 403);
+        if let ClientJsonRpcMessage::Request(request) = message
+            && matches!(request.request, ClientRequest::DiscoverRequest(_))
+            && !session
+            && answer.status.is_client_error()
+            && !closed
+        {
+            // A server of an earlier protocol does not know this request; the SDK goes on with the handshake of that one.
+            let error =
+                error.map_or_else(|| ErrorData::invalid_request(format!("answered with {status}"), None), |e| e.error);
+            let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+            return Ok(StreamableHttpPostResponse::Json(message, None));
+        }
+        match error {
+            Some(error) if !closed => Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), None)),
+            _ => Err(self.status(answer.status)),
+        }
+    }
+
+    fn status(&self, status: reqwest::StatusCode) -> Failure {
+        let reason = status.canonical_reason().map_or_else(String::new, |reason| format!(": {reason}"));
+        let message = format!("answered with {}{reason}", status.as_u16());
+        self.trouble.tell(trefoil_runtime::ToolError::Status { status: status.as_u16(), message: message.clone() });
+        StreamableHttpError::UnexpectedServerResponse(message.into())
+    }
+}
+
+fn is(opened: &Opened, kind: &str) -> bool {
+    let said = opened.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(kind)
+}
+
+impl StreamableHttpClient for Guarded {
+    type Error = Fault;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let mut call = self.call(Method::POST, &uri, session_id.as_deref(), &custom_headers);
+        call.headers.push(("content-type".to_owned(), JSON.to_owned()));
+        call.body = Some(serde_json::to_vec(&message)?);
+        let opened = self.open(call).await?;
+        let status = opened.status();
+        let session = session_id.is_some();
+        if matches!(status.as_u16(), 202 | 204) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status.as_u16() == 404 && session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            let answer = self.whole(opened).await?;
+            return self.refusal(&answer, &message, session);
+        }
+        let new = opened.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        if is(&opened, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(self.events(opened), new));
+        }
+        let json = is(&opened, JSON);
+        let answer = self.whole(opened).await?;
+        let asks = matches!(message, ClientJsonRpcMessage::Request(_));
+        match serde_json::from_slice(&answer.body) {
+            Ok(answered) if json => Ok(StreamableHttpPostResponse::Json(answered, new)),
+            _ if !asks => Ok(StreamableHttpPostResponse::Accepted),
+            _ => {
+                let what = "the server answered with something that is not a message of the protocol";
+                self.trouble.tell(trefoil_runtime::ToolError::Failed(what.to_owned()));
+                Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let call = self.call(Method::DELETE, &uri, Some(&session_id), &custom_headers);
+        // A server need not know how to forget.
+        self.client.open(call).await.map(drop).map_err(StreamableHttpError::Client)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        let mut call = self.call(Method::GET, &uri, session_id.as_deref(), &custom_headers);
+        call.headers.extend(last_event_id.map(|id| ("last-event-id".to_owned(), id)));
+        // Nobody waits for this stream, so what goes wrong with it is no reason for anything else.
+        let opened = self.client.open(call).await.map_err(StreamableHttpError::Client)?;
+        if opened.status().as_u16() == 405 || !is(&opened, EVENTS) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        Ok(self.events(opened))
+    }
+}

@@ -1,0 +1,222 @@
+//! Tools of MCP servers, over the standard streams of a child process or over HTTP.
+//!
+//! A server is one that the operator declares, or a URL that a manifest names, which is called by the rules of the guarded
+//! client. A connection is made at the first call, kept for all calls of a run, and closed at its end. What a server says is
+//! as trustworthy as an answer of any stranger: names, sizes, times and results are checked, and a tool that changes what it
+//! takes while the run goes on is not called.
+
+mod answer;
+mod connection;
+mod http;
+mod spec;
+mod stdio;
+mod trouble;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use trefoil_ir::ToolKind;
+use trefoil_machine::{ToolRequest, ToolSpec};
+use trefoil_runtime::ports::{CallSite, Secrets};
+use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_template::{HoleKind, Value};
+
+use crate::guard::{Client, Rules};
+use crate::process::{self, Program};
+
+use connection::Connection;
+use spec::Seen;
+
+/// A server that the operator declares.
+#[derive(Debug, Clone)]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub place: McpPlace,
+    /// The only tools of it that may be called; none: all.
+    pub tools: Option<Vec<String>>,
+    /// Which of its tools may be called twice. What a server says of itself is not enough (decision C15).
+    pub idempotent: Idempotent,
+    /// How long a call may take.
+    pub time: Duration,
+}
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+pub enum McpPlace {
+    /// A child process that speaks over its standard streams.
+    Process(Program),
+    /// An address, and headers that may have holes for secrets.
+    Http {
+        /// Its address.
+        url: String,
+        /// Sent along with each request.
+        headers: Vec<(String, Value)>,
+    },
+}
+
+/// Tools for which calling twice is the same as calling once, as the operator knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Idempotent {
+    /// All.
+    All,
+    /// These.
+    These(Vec<String>),
+}
+
+impl Idempotent {
+    fn holds(&self, tool: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(names) => names.iter().any(|name| name == tool),
+        }
+    }
+}
+
+impl McpServer {
+    /// One that a manifest names by its address.
+    fn at(url: &str) -> Self {
+        Self {
+            name: url.to_owned(),
+            place: McpPlace::Http { url: url.to_owned(), headers: Vec::new() },
+            tools: None,
+            idempotent: Idempotent::These(Vec::new()),
+            time: crate::TIME,
+        }
+    }
+
+    fn allows(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+    }
+
+    /// What it is given of the environment and the secrets.
+    pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
+        match &self.place {
+            McpPlace::Process(program) => program.environment.holes(),
+            McpPlace::Http { headers, .. } => headers.iter().flat_map(|(_, text)| process::holes(text)).collect(),
+        }
+    }
+}
+
+/// The servers of one run.
+pub struct McpTools {
+    declared: Arc<BTreeMap<String, Arc<McpServer>>>,
+    /// Calls what a manifest names; none: nothing of that is called.
+    client: Option<Client>,
+    secrets: Arc<dyn Secrets>,
+    open: Mutex<HashMap<String, Arc<Slot>>>,
+    seen: Seen,
+}
+
+/// Where the connection to a server is, or will be.
+#[derive(Default)]
+struct Slot(tokio::sync::Mutex<Option<Arc<Connection>>>);
+
+impl McpTools {
+    /// With these servers. `client` calls those that a manifest names by their address; none: they are not called.
+    pub fn new(
+        declared: impl IntoIterator<Item = McpServer>,
+        client: Option<Client>,
+        secrets: Arc<dyn Secrets>,
+    ) -> Self {
+        let declared = declared.into_iter().map(|server| (server.name.clone(), Arc::new(server))).collect();
+        Self { declared: Arc::new(declared), client, secrets, open: Mutex::default(), seen: Seen::default() }
+    }
+
+    /// Ends all connections, and waits until the servers that were started are gone.
+    pub async fn close(&self) {
+        let slots: Vec<_> = self.open.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
+        let ends = slots.into_iter().map(|(_, slot)| async move {
+            let held = slot.0.lock().await.take();
+            if let Some(connection) = held {
+                connection.close().await;
+            }
+        });
+        futures::future::join_all(ends).await;
+    }
+
+    fn server(&self, named: &str) -> Option<Arc<McpServer>> {
+        let declared = self.declared.get(named).cloned();
+        declared.or_else(|| (self.client.is_some() && is_address(named)).then(|| Arc::new(McpServer::at(named))))
+    }
+
+    /// The connection to a server, made if there is none or if it has ended.
+    async fn connected(&self, named: &str, discloses: bool) -> Result<Arc<Connection>, ToolError> {
+        let server = self.server(named).ok_or_else(|| failed(format!("the MCP server `{named}` is not declared")))?;
+        if discloses
+            && !self.declared.contains_key(named)
+            && let Some(client) = &self.client
+        {
+            client.may_disclose(named)?;
+        }
+        let slot = {
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.entry(named.to_owned()).or_default().clone()
+        };
+        let mut held = slot.0.lock().await;
+        if let Some(connection) = held.as_ref().filter(|connection| connection.is_open()) {
+            return Ok(connection.clone());
+        }
+        // What is left of one that has ended goes before its successor comes.
+        *held = None;
+        let client = match (&server.place, self.declared.contains_key(named)) {
+            (McpPlace::Http { url, .. }, true) => Some(own_client(url, server.time)?),
+            _ => self.client.clone(),
+        };
+        let connection = Arc::new(Connection::open(server, client, &*self.secrets).await?);
+        *held = Some(connection.clone());
+        Ok(connection)
+    }
+}
+
+/// A client that calls where the operator says, and nowhere else: what a manifest names gains nothing by it.
+fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
+    let wrong = || failed("its `url` is not an address".to_owned());
+    let parsed = url::Url::parse(url).map_err(|_| wrong())?;
+    let (host, port) = (parsed.host_str().ok_or_else(wrong)?, parsed.port_or_known_default().ok_or_else(wrong)?);
+    let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;
+    let mut rules = Rules { allow: vec![allow], ..Rules::default() };
+    rules.limits.time = time;
+    Ok(Client::new(rules)?)
+}
+
+/// Whether a manifest names a server by its address.
+fn is_address(server: &str) -> bool {
+    server.starts_with("https://") || server.starts_with("http://")
+}
+
+#[async_trait]
+impl ToolHost for McpTools {
+    fn offers(&self, name: &str, kind: &ToolKind) -> bool {
+        let ToolKind::Mcp { server } = kind else { return false };
+        // Without a name, it is about all tools of the server.
+        self.server(server).is_some_and(|server| name.is_empty() || server.allows(name))
+    }
+
+    async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let ToolKind::Mcp { server } = &request.kind else { return Err(failed("it is not an MCP tool".to_owned())) };
+        let connection = self.connected(server, at.discloses).await?;
+        connection.call(&request.name, &request.arguments, &self.seen).await
+    }
+
+    async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
+        match kind {
+            ToolKind::Mcp { server } if self.server(server).is_some() => {
+                self.connected(server, false).await?.list(&self.seen).await
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn is_idempotent(&self, request: &ToolRequest) -> bool {
+        let ToolKind::Mcp { server } = &request.kind else { return false };
+        self.declared.get(&**server).is_some_and(|server| server.idempotent.holds(&request.name))
+    }
+}
+
+fn failed(what: String) -> ToolError {
+    ToolError::Failed(what)
+}

@@ -1,0 +1,92 @@
+//! The environment of a tool's process: what every program needs, and what the operator lists.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use trefoil_runtime::ToolError;
+use trefoil_runtime::ports::Secrets;
+use trefoil_template::{Hole, HoleKind, Value};
+
+/// Variables that say where and as whom a program runs, and no more.
+const USUAL: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    // Windows does not start programs without these.
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "WINDIR",
+    "COMSPEC",
+    "PATHEXT",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "USERPROFILE",
+    "USERNAME",
+];
+
+/// What a process finds in its environment.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Everything that does not look like a credential, instead of the usual few.
+    pub harmless: Option<fn(&str) -> bool>,
+    /// Variables that are passed on.
+    pub pass: Vec<String>,
+    /// Variables that are set: texts, with holes for secrets.
+    pub set: Vec<(String, Value)>,
+}
+
+impl Environment {
+    /// The variables of a process that starts now.
+    #[allow(clippy::disallowed_methods, reason = "this is what decides what of the environment is passed on")]
+    pub fn resolve(&self, secrets: &dyn Secrets) -> Result<Vec<(OsString, OsString)>, ToolError> {
+        let passes = |name: &str| {
+            let usual = || USUAL.contains(&name.to_ascii_uppercase().as_str()) || name.starts_with("LC_");
+            self.harmless.map_or_else(usual, |harmless| harmless(name)) || self.pass.iter().any(|pass| pass == name)
+        };
+        let mut all: Vec<(OsString, OsString)> =
+            std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passes)).collect();
+        for (name, text) in &self.set {
+            all.push((name.into(), fill(text, secrets)?.into()));
+        }
+        Ok(all)
+    }
+
+    /// What it takes of the environment and the secrets.
+    pub fn holes(&self) -> Vec<(HoleKind, Arc<str>)> {
+        let passed = self.pass.iter().map(|name| (HoleKind::Env, Arc::from(name.as_str())));
+        passed.chain(self.set.iter().flat_map(|(_, text)| holes(text))).collect()
+    }
+}
+
+/// The holes of a text.
+pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
+    let mut found = Vec::new();
+    let _ = text.replace(&mut |hole: &Hole| -> Result<_, std::convert::Infallible> {
+        found.push((hole.kind, hole.name.clone()));
+        Ok(None)
+    });
+    found
+}
+
+/// A text with its holes filled.
+pub fn fill(text: &Value, secrets: &dyn Secrets) -> Result<String, ToolError> {
+    let filled = text.fill(&mut |hole: &Hole| match secrets.get(hole.kind, &hole.name) {
+        Some(value) => Ok(Some(value)),
+        None => Err(ToolError::Failed(format!("`{}.{}` is not set", hole.kind.namespace(), hole.name))),
+    })?;
+    Ok(filled.to_text().to_string())
+}

@@ -1,0 +1,172 @@
+//! Child processes: each in a process group of its own, with bounded output, gone with all that it started when whoever asked
+//! for it has the answer or no longer wants it.
+
+mod environment;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use trefoil_runtime::ToolError;
+use trefoil_runtime::ports::Secrets;
+use trefoil_template::limits;
+
+pub use environment::{Environment, fill, holes};
+pub use tree::{ProcessGroup, adopt, end_all};
+
+/// Characters of what a program wrote to its standard error that a message repeats.
+const SAID: usize = 300;
+
+/// A program of the operator, with what it runs in.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs; none: the current folder.
+    pub folder: Option<PathBuf>,
+    /// What it finds in its environment.
+    pub environment: Environment,
+}
+
+impl Program {
+    /// As a command with other arguments than its own. Fails where its environment needs a secret that is not set.
+    pub fn command(&self, words: &[String], secrets: &dyn Secrets) -> Result<Command, ToolError> {
+        let (program, arguments) = words.split_first().ok_or_else(|| failed("the command is empty".to_owned()))?;
+        // A path is meant from the folder that it was written in. The system would take it from where the caller is.
+        let path = match &self.folder {
+            Some(folder) if program.contains(['/', std::path::MAIN_SEPARATOR]) => folder.join(program),
+            _ => PathBuf::from(program),
+        };
+        let mut command = Command::new(path);
+        command.args(arguments).env_clear().envs(self.environment.resolve(secrets)?);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        Ok(command)
+    }
+}
+
+/// What a process left behind.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; 128 and the signal's number if one ended it.
+    pub code: i64,
+    /// What it wrote.
+    pub stdout: Vec<u8>,
+    /// What it wrote beside that.
+    pub stderr: Vec<u8>,
+}
+
+impl Ended {
+    /// What to say of a program that failed: its last words.
+    pub fn complaint(&self) -> String {
+        let said = last_words(&String::from_utf8_lossy(&self.stderr));
+        let ended = match self.code {
+            code @ 129..=159 => format!("it was ended by signal {}", code - 128),
+            code => format!("it exited with {code}"),
+        };
+        if said.is_empty() { ended } else { format!("{ended}: {said}") }
+    }
+}
+
+/// The last lines of a text, as far as a message has room.
+pub fn last_words(text: &str) -> String {
+    let text = text.trim_end();
+    let skip = text.chars().count().saturating_sub(SAID);
+    let cut: String = text.chars().skip(skip).collect();
+    let cut = if skip == 0 { cut.as_str() } else { cut.split_once('\n').map_or(cut.as_str(), |(_, rest)| rest) };
+    cut.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A process under way. Dropped, it is gone, with all that it started.
+#[derive(Debug)]
+pub struct Process {
+    /// The process itself.
+    pub child: Child,
+    group: ProcessGroup,
+}
+
+/// Starts a command, with pipes for what it writes and, if wanted, for what it reads.
+pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    command.env(tree::MARK, &mark);
+    command.stdin(if reads { Stdio::piped() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    let name = command.as_std().get_program().to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|why| failed(format!("cannot start `{name}`: {}", reason(&why))))?;
+    let group = ProcessGroup::of(child.id(), mark);
+    Ok(Process { child, group })
+}
+
+fn reason(why: &std::io::Error) -> String {
+    match why.kind() {
+        std::io::ErrorKind::NotFound => "it was not found".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+        _ => why.to_string(),
+    }
+}
+
+impl Process {
+    /// Writes `input` to it and reads what it writes, until it has ended.
+    pub async fn run(self, input: Option<Vec<u8>>, limit: Option<Duration>) -> Result<Ended, ToolError> {
+        let all = self.finish(input);
+        match limit {
+            Some(limit) => tokio::time::timeout(limit, all).await.unwrap_or(Err(ToolError::Timeout)),
+            None => all.await,
+        }
+    }
+
+    async fn finish(self, input: Option<Vec<u8>>) -> Result<Ended, ToolError> {
+        let Self { mut child, group } = self;
+        let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let write = async {
+            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+                // A program that does not read all of it has what it wants.
+                let _ = stdin.write_all(&input).await;
+            }
+            Ok(())
+        };
+        // What a command leaves running in the background holds its output open: it ends when the command has.
+        let (code, (), stdout, stderr) =
+            tokio::try_join!(async { wait(&mut child, group).await }, write, drain(out), drain(err))?;
+        Ok(Ended { code, stdout, stderr })
+    }
+
+    /// Waits for an end that is about to come, and brings it about if it does not.
+    pub async fn end(mut self, patience: Duration) {
+        let _ = tokio::time::timeout(patience, self.child.wait()).await;
+        drop(self.group);
+    }
+}
+
+async fn wait(child: &mut Child, group: ProcessGroup) -> Result<i64, ToolError> {
+    let status = child.wait().await.map_err(|e| failed(format!("lost track of the command: {e}")))?;
+    drop(group);
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return Ok(128 + i64::from(signal));
+    }
+    Ok(status.code().map_or(-1, i64::from))
+}
+
+async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, ToolError> {
+    let Some(stream) = stream else { return Ok(Vec::new()) };
+    let mut bytes = Vec::new();
+    let read = stream.take(limits::COMMAND_BYTES + 1).read_to_end(&mut bytes).await;
+    read.map_err(|e| failed(format!("cannot read the command's output: {e}")))?;
+    if bytes.len() as u64 > limits::COMMAND_BYTES {
+        return Err(failed(format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20)));
+    }
+    Ok(bytes)
+}
+
+fn failed(what: String) -> ToolError {
+    ToolError::Failed(what)
+}

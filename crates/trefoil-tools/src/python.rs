@@ -1,0 +1,94 @@
+//! Python functions, called in a child process of the user's interpreter: one process a call.
+//!
+//! The request goes to its standard input as JSON, `{module, function, args}`; `call.py` imports the module, calls the function
+//! with keyword arguments, waits for it if it is async, and writes what came of it as JSON. What the function prints goes to
+//! the standard error and is no part of the result.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use trefoil_ir::ToolKind;
+use trefoil_machine::ToolRequest;
+use trefoil_runtime::ports::{CallSite, Secrets};
+use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_template::{Value, json_nodes, limits};
+
+use crate::process::{self, Environment, Program};
+
+/// What the interpreter is given to do.
+const CALL: &str = include_str!("call.py");
+/// How long a call may take: such functions do the work of a whole step.
+const TIME: Duration = Duration::from_secs(600);
+
+/// What runs Python functions.
+#[derive(Debug, Clone)]
+pub struct Python {
+    /// The interpreter, with arguments of its own; none: `python3`.
+    pub command: Option<Vec<String>>,
+    /// Where modules are looked for, after the places that the interpreter knows.
+    pub path: Vec<PathBuf>,
+    /// What functions find in their environment.
+    pub environment: Environment,
+    /// How long a call may take.
+    pub time: Duration,
+}
+
+impl Default for Python {
+    fn default() -> Self {
+        Self { command: None, path: Vec::new(), environment: Environment::default(), time: TIME }
+    }
+}
+
+/// Calls Python functions.
+#[derive(Clone)]
+pub struct PythonTools {
+    python: Arc<Python>,
+    secrets: Arc<dyn Secrets>,
+}
+
+impl PythonTools {
+    /// With this interpreter.
+    pub fn new(python: Python, secrets: Arc<dyn Secrets>) -> Self {
+        Self { python: Arc::new(python), secrets }
+    }
+}
+
+#[async_trait]
+impl ToolHost for PythonTools {
+    fn offers(&self, _name: &str, kind: &ToolKind) -> bool {
+        *kind == ToolKind::Python
+    }
+
+    async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
+        let python = &*self.python;
+        let default = if cfg!(windows) { "python" } else { "python3" };
+        let mut words = python.command.clone().unwrap_or_else(|| vec![default.to_owned()]);
+        words.extend(["-c".to_owned(), CALL.to_owned()]);
+        let environment = python.environment.clone();
+        let program = Program { command: Vec::new(), folder: None, environment };
+        let command = program.command(&words, &*self.secrets)?;
+        let asked = json!({ "call": request.arguments.to_json(), "path": python.path });
+        let started = process::start(command, true)?;
+        let ended = started.run(Some(asked.to_string().into_bytes()), Some(python.time)).await?;
+        if ended.code != 0 {
+            return Err(failed(ended.complaint()));
+        }
+        if json_nodes(&ended.stdout) > limits::ANSWER_NODES {
+            return Err(failed(format!("its result has more than {} values", limits::ANSWER_NODES)));
+        }
+        let result = serde_json::from_slice(&ended.stdout).ok().map(Value::from_json);
+        let result = result.as_ref().and_then(Value::as_object);
+        match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
+            (_, Some(error)) => Err(failed(error.to_text().to_string())),
+            (Some(result), None) => Ok(result.clone()),
+            (None, None) => Err(failed("the interpreter ended without a result".to_owned())),
+        }
+    }
+}
+
+fn failed(what: String) -> ToolError {
+    ToolError::Failed(what)
+}

@@ -1,0 +1,27 @@
+//! Whether values have the shape of a tool's schema.
+
+use serde_json::Value as Json;
+use trefoil_ir::schema::{Checker, Misfit};
+
+/// A compiled schema.
+#[derive(Debug, Clone)]
+pub struct Shape(Checker);
+
+impl Shape {
+    /// Of a JSON Schema; else why it is not one.
+    pub fn new(schema: &Json) -> Result<Self, String> {
+        Checker::new(schema).map(Self).map_err(|why| why.to_string())
+    }
+
+    /// What is wrong with a value: the first by place.
+    pub fn check(&self, value: &Json) -> Result<(), String> {
+        let errors = match self.0.check(value) {
+            Ok(()) => return Ok(()),
+            Err(Misfit::TooMuchWork) => return Err("checking it against the schema takes too long".to_owned()),
+            Err(Misfit::Broken(errors)) => errors,
+        };
+        let Some(first) = errors.iter().min_by_key(|error| error.instance_path().to_string()) else { return Ok(()) };
+        let path = first.instance_path().to_string();
+        Err(if path.is_empty() { first.to_string() } else { format!("{first} (at `{path}`)") })
+    }
+}

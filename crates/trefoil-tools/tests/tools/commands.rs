@@ -1,0 +1,199 @@
+//! Tools that are programs.
+#![cfg(unix)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use expect_test::{Expect, expect};
+use serde_json::{Value as Json, json};
+use trefoil_ir::ToolKind;
+use trefoil_machine::Effects;
+use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::ports::MapSecrets;
+use trefoil_runtime::{ToolError, ToolHost as _};
+use trefoil_tools::process::{Environment, Program};
+use trefoil_tools::{CommandResult, CommandTool, CommandTools, Declared};
+
+use crate::site::{call, request};
+
+fn declared(name: &str, command: &[&str]) -> Declared {
+    let command = command.iter().map(|word| (*word).to_owned()).collect();
+    Declared {
+        name: name.to_owned(),
+        description: String::new(),
+        program: Program { command, folder: Some(PathBuf::from("/")), environment: Environment::default() },
+        parameters: None,
+        effects: Effects::Writes,
+        input: None,
+        output: CommandResult::Either,
+        time: Duration::from_secs(20),
+    }
+}
+
+fn host(all: impl IntoIterator<Item = Declared>) -> CommandTools {
+    let all = all.into_iter().map(|one| CommandTool::new(one).unwrap());
+    CommandTools::new(all, Arc::new(MapSecrets::new().secret("TOKEN", "canary-17")))
+}
+
+async fn run(declared: Declared, arguments: Json) -> Result<Json, ToolError> {
+    let name = declared.name.clone();
+    let found = call(&host([declared]), &request(ToolKind::Local, &name, arguments), false).await;
+    found.map(|value| value.to_json())
+}
+
+fn fails(expected: Expect, found: Result<Json, ToolError>) {
+    expected.assert_eq(&format!("{:?}", found.unwrap_err()));
+}
+
+#[tokio::test]
+async fn programs_conform() {
+    let all = [
+        declared("cat", &["cat"]),
+        declared("false", &["sh", "-c", "echo no luck >&2; exit 4"]),
+        Declared { effects: Effects::ReadOnly, ..declared("list", &["ls", "--", "{folder}"]) },
+    ];
+    let sample = ToolSample {
+        works: Some((
+            request(ToolKind::Local, "cat", json!({"a": [1]})),
+            trefoil_template::Value::from_json(json!({"a": [1]})),
+        )),
+        fails: Some(request(ToolKind::Local, "false", json!({}))),
+        unknown: request(ToolKind::Local, "rm", json!({})),
+        lists: vec!["cat", "false", "list"],
+    };
+    let host = host(all);
+    assert!(!host.offers("cat", &ToolKind::Python));
+    tools(Arc::new(host), &sample).await.unwrap();
+}
+
+#[tokio::test]
+async fn no_shell_reads_what_a_value_holds() {
+    let folder = std::env::temp_dir().join(format!("trefoil-words-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mark = folder.join("mark");
+    for attack in [
+        format!("$(touch {})", mark.display()),
+        format!("`touch {}`", mark.display()),
+        format!("x; touch {} #", mark.display()),
+        format!("x\ntouch {}", mark.display()),
+        format!("| touch {}", mark.display()),
+        format!("' \" ; touch {} ;", mark.display()),
+        "*".to_owned(),
+        "~".to_owned(),
+        "${HOME}".to_owned(),
+    ] {
+        let found = run(declared("say", &["printf", "%s.", "{it}", "a={it}"]), json!({"it": attack})).await.unwrap();
+        assert_eq!(found, json!(format!("{attack}.a={attack}.")));
+    }
+    assert!(!mark.exists());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test]
+async fn a_value_is_no_option_and_no_other_argument() {
+    let tool = || declared("list", &["ls", "{folder}"]);
+    fails(
+        expect![[r#"Failed("`folder` must not start with `-`, because the command would read it as an option")"#]],
+        run(tool(), json!({"folder": "--help"})).await,
+    );
+    fails(
+        expect![[r#"Failed("invalid arguments: Additional properties are not allowed ('more' was unexpected)")"#]],
+        run(tool(), json!({"folder": "/", "more": 1})).await,
+    );
+    fails(expect![[r#"Failed("invalid arguments: \"folder\" is a required property")"#]], run(tool(), json!({})).await);
+    fails(
+        expect![[
+            r#"Failed("invalid arguments: [\"/\",\"-la\"] is not of types \"boolean\", \"number\", \"string\" (at `/folder`)")"#
+        ]],
+        run(tool(), json!({"folder": ["/", "-la"]})).await,
+    );
+}
+
+#[tokio::test]
+async fn a_secret_is_never_in_a_command_line() {
+    let words = host([declared("say", &["printf", "%s", "{it}"]), declared("cat", &["cat"])]);
+    let found = call(&words, &request(ToolKind::Local, "say", json!({"it": "canary-17"})), true).await.unwrap_err();
+    assert!(!found.to_string().contains("canary"), "{found}");
+    assert!(found.to_string().contains("input = \"json\""), "{found}");
+    let cat = call(&words, &request(ToolKind::Local, "cat", json!({"it": "canary-17"})), true).await.unwrap();
+    assert_eq!(cat.to_json(), json!({"it": "canary-17"}));
+}
+
+#[tokio::test]
+async fn a_program_gets_what_the_operator_lists_and_nothing_else() {
+    let mut tool = declared("env", &["env"]);
+    tool.program.environment = Environment {
+        pass: vec!["CARGO_PKG_NAME".to_owned()],
+        set: vec![("MODE".to_owned(), "fast".into())],
+        ..Environment::default()
+    };
+    let found = run(tool, json!({})).await.unwrap();
+    let names: Vec<&str> = found.as_str().unwrap().lines().filter_map(|line| line.split('=').next()).collect();
+    assert!(names.contains(&"MODE") && names.contains(&"CARGO_PKG_NAME") && names.contains(&"PATH"), "{names:?}");
+    assert!(!names.contains(&"CARGO_MANIFEST_DIR"), "{names:?}");
+}
+
+#[tokio::test]
+async fn output_is_read_as_it_is_declared() {
+    let print = |text: &str| declared("p", &["printf", "%s", text]);
+    assert_eq!(run(print("{{\"a\": 1}}\n"), json!({})).await.unwrap(), json!({"a": 1}));
+    assert_eq!(run(print("12\n"), json!({})).await.unwrap(), json!("12"));
+    let json = |text| Declared { output: CommandResult::Json, ..print(text) };
+    assert_eq!(run(json("12"), json!({})).await.unwrap(), json!(12));
+    fails(
+        expect![[r#"Failed("its output is not JSON: EOF while parsing a value at line 1 column 0")"#]],
+        run(json(""), json!({})).await,
+    );
+    let text = Declared { output: CommandResult::Text, ..print("[1]") };
+    assert_eq!(run(text, json!({})).await.unwrap(), json!("[1]"));
+}
+
+#[tokio::test]
+async fn a_program_that_fails_hangs_or_floods_is_ended_and_said() {
+    fails(
+        expect![[r#"Failed("it exited with 4: no luck")"#]],
+        run(declared("x", &["sh", "-c", "echo no luck >&2; exit 4"]), json!({})).await,
+    );
+    fails(
+        expect![[r#"Failed("it was ended by signal 9")"#]],
+        run(declared("x", &["sh", "-c", "kill -9 $$"]), json!({})).await,
+    );
+    fails(expect![[r#"Failed("the command printed more than 16 MB")"#]], run(declared("x", &["yes"]), json!({})).await);
+    let before = Instant::now();
+    let slow = Declared { time: Duration::from_millis(300), ..declared("x", &["sh", "-c", "sleep 50 & wait"]) };
+    assert_eq!(run(slow, json!({})).await, Err(ToolError::Timeout));
+    assert!(before.elapsed() < Duration::from_secs(30));
+    fails(
+        expect![[r#"Failed("cannot start `no-such-program-17`: it was not found")"#]],
+        run(declared("x", &["no-such-program-17"]), json!({})).await,
+    );
+}
+
+#[test]
+fn a_declaration_that_cannot_work_is_refused() {
+    let wrong = |change: fn(&mut Declared), expected: Expect| {
+        let mut tool = declared("x", &["ls", "{a}"]);
+        change(&mut tool);
+        expected.assert_eq(&CommandTool::new(tool).unwrap_err());
+    };
+    wrong(|tool| tool.program.command.clear(), expect!["a command needs a program"]);
+    wrong(
+        |tool| tool.program.command[0] = "{a}".to_owned(),
+        expect!["the program must be a name or a path without placeholders"],
+    );
+    wrong(
+        |tool| tool.parameters = Some(json!({"type": "object", "properties": {"b": {}}})),
+        expect!["`{a}` is not one of the properties of `parameters`"],
+    );
+    wrong(
+        |tool| tool.parameters = Some(json!({"a": "string"})),
+        expect![[r#"`parameters` must be a JSON Schema with `type = "object"`"#]],
+    );
+    wrong(
+        |tool| tool.parameters = Some(json!({"type": "object", "properties": {"a": {"type": "strng"}}})),
+        expect![[
+            r#"`parameters` is not a JSON Schema: "strng" is not valid under any of the schemas listed in the 'anyOf' keyword"#
+        ]],
+    );
+}

@@ -1,0 +1,224 @@
+//! MCP servers that behave, and servers that do not.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use expect_test::{Expect, expect};
+use serde_json::json;
+use trefoil_ir::ToolKind;
+use trefoil_runtime::conformance::{ToolSample, tools};
+use trefoil_runtime::ports::MapSecrets;
+use trefoil_runtime::{ToolError, ToolHost as _};
+use trefoil_template::Value;
+use trefoil_tools::guard::{Client, Rules};
+use trefoil_tools::{McpPlace, McpServer, McpTools};
+
+use crate::server::{Reply, Server};
+use crate::site::{call, list, request};
+use crate::stand_in::server;
+
+fn kind() -> ToolKind {
+    ToolKind::Mcp { server: "stand-in".into() }
+}
+
+fn host(server: McpServer) -> McpTools {
+    McpTools::new([server], None, Arc::new(MapSecrets::new().secret("TOKEN", "canary-17")))
+}
+
+async fn said(host: &McpTools, tool: &str) -> Result<Value, ToolError> {
+    call(host, &request(kind(), tool, json!({"said": "tea"})), false).await
+}
+
+fn fails(expected: Expect, found: Result<Value, ToolError>) {
+    expected.assert_eq(&format!("{:?}", found.unwrap_err()));
+}
+
+#[tokio::test]
+async fn a_server_that_behaves_conforms() {
+    let host = Arc::new(host(server("good")));
+    let sample = ToolSample {
+        works: Some((request(kind(), "echo", json!({"said": "tea"})), "tea".into())),
+        fails: Some(request(kind(), "fails", json!({}))),
+        unknown: request(ToolKind::Local, "echo", json!({})),
+        lists: vec![
+            "babbles", "changes", "dies", "echo", "env", "fails", "floods", "hangs", "huge", "lies", "parts", "picture",
+        ],
+    };
+    tools(host.clone(), &sample).await.unwrap();
+    host.close().await;
+}
+
+#[tokio::test]
+async fn a_list_may_have_pages_and_only_what_is_allowed_counts() {
+    let pages = host(server("two pages"));
+    assert_eq!(list(&pages, &kind()).await.unwrap().len(), 12);
+    let few = host(McpServer { tools: Some(vec!["echo".to_owned()]), ..server("good") });
+    assert_eq!(list(&few, &kind()).await.unwrap(), ["echo"]);
+    assert!(!few.offers("env", &kind()) && few.offers("echo", &kind()));
+    fails(
+        expect![[r#"Failed("`env` is not one of the tools of `stand-in` that may be called")"#]],
+        said(&few, "env").await,
+    );
+}
+
+#[tokio::test]
+async fn answers_are_read_as_what_they_are() {
+    let host = host(server("good"));
+    assert_eq!(said(&host, "parts").await.unwrap().to_json(), json!({"a": 1}));
+    let picture = said(&host, "picture").await.unwrap().to_json();
+    assert_eq!(picture, json!([{"type": "image", "data": "AAAA", "mimeType": "image/png"}]));
+    assert_eq!(said(&host, "babbles").await.unwrap().to_json(), "still here");
+}
+
+#[tokio::test]
+async fn a_server_gets_what_the_operator_lists_and_nothing_else() {
+    let host = host(server("good"));
+    let all = said(&host, "env").await.unwrap().to_text().to_string();
+    let names: Vec<&str> = all.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    assert!(all.contains("TOKEN=canary-17"), "{all}");
+    assert!(names.contains(&"PATH") && !names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
+    let host = host(server("good"));
+    fails(expect![[r#"Failed("the disk is full")"#]], said(&host, "fails").await);
+    fails(expect![[r#"Network("the server has ended: it exited with 3: out of memory")"#]], said(&host, "dies").await);
+    // The next call starts it again.
+    assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    fails(expect![[r#"Failed("the server sent a message of more than 8 MB")"#]], said(&host, "huge").await);
+    fails(expect![[r#"Failed("the server wrote more than 32 MB for one request")"#]], said(&host, "floods").await);
+    fails(
+        expect![[
+            r#"Failed("what `stand-in` sent does not match the schema of the tool's results: \"seven\" is not of type \"integer\" (at `/n`)")"#
+        ]],
+        said(&host, "lies").await,
+    );
+    fails(expect![[r#"Failed("`stand-in` has no tool `ecko`; did you mean `echo`?")"#]], said(&host, "ecko").await);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_costs_the_time_that_it_may_take() {
+    let host = host(McpServer { time: Duration::from_secs(2), ..server("good") });
+    assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    assert_eq!(said(&host, "hangs").await, Err(ToolError::Timeout));
+    let before = Instant::now();
+    host.close().await;
+    assert!(before.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn a_tool_that_changes_within_the_run_is_not_called() {
+    let host = host(server("good"));
+    assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    said(&host, "changes").await.unwrap();
+    let expected = expect![[
+        r#"Failed("`stand-in` has changed the description or the schema of its tool `echo` since this run first saw it")"#
+    ]];
+    fails(expected, said(&host, "echo").await);
+    assert!(list(&host, &kind()).await.is_err());
+    // What has not changed is called.
+    assert_eq!(said(&host, "parts").await.unwrap().to_json(), json!({"a": 1}));
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_tools_is_not_believed() {
+    let wrong = [
+        ("pages", expect![[r#"Failed("the list of tools of `stand-in` has more than 100 pages")"#]]),
+        ("same page", expect![[r#"Failed("`stand-in` sends the same page of tools again")"#]]),
+        ("twice", expect![[r#"Failed("`stand-in` has two tools with the name `echo`")"#]]),
+        (
+            "schema",
+            expect![[
+                r#"Failed("`stand-in` describes its tool `echo` wrongly: the schema of its arguments is not of an object")"#
+            ]],
+        ),
+        (
+            "pattern",
+            expect![[
+                r#"Failed("`stand-in` describes its tool `echo` wrongly: the schema of its arguments is not a JSON Schema: 7 is not of type \"object\"")"#
+            ]],
+        ),
+        (
+            "name",
+            expect![[r#"Failed("`stand-in` describes its tool `echo \\u{1b}[2J` wrongly: its name is not one")"#]],
+        ),
+    ];
+    for (mode, expected) in wrong {
+        fails(expected, said(&host(server(mode)), "echo").await);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_says_why() {
+    fails(
+        expect![[r#"Network("the server has ended: it exited with 7: no such configuration: /etc/stand-in.conf")"#]],
+        said(&host(server("crashes")), "echo").await,
+    );
+    let mut gone = server("good");
+    if let McpPlace::Process(program) = &mut gone.place {
+        program.command = vec!["no-such-program-17".to_owned()];
+    }
+    fails(
+        expect![[r#"Failed("cannot start `no-such-program-17`: it was not found")"#]],
+        said(&host(gone), "echo").await,
+    );
+}
+
+#[tokio::test]
+async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
+    let server = Server::answering("200 OK", "Content-Type: text/plain\r\n", "hello").await;
+    let url = server.url("/mcp");
+    let kind = ToolKind::Mcp { server: url.as_str().into() };
+    let secrets = || Arc::new(MapSecrets::new());
+    let none = McpTools::new([], None, secrets());
+    assert!(!none.offers("echo", &kind));
+    let strict = McpTools::new([], Some(Client::new(Rules::default()).unwrap()), secrets());
+    assert!(strict.offers("echo", &kind));
+    let refused = call(&strict, &request(kind.clone(), "echo", json!({})), false).await.unwrap_err();
+    assert!(refused.to_string().contains("is not allowed"), "{refused}");
+    assert_eq!(server.asked(), Vec::<String>::new());
+    // A stranger's server is told no secrets, however public it is.
+    let public = ToolKind::Mcp { server: "https://example.com/mcp".into() };
+    let refused = call(&strict, &request(public, "echo", json!({})), true).await.unwrap_err();
+    assert!(refused.to_string().contains("is not allowed to see them"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_is_no_mcp_server_is_said() {
+    let cases = [
+        (
+            "200 OK",
+            "Content-Type: text/html\r\n",
+            "<html>",
+            expect![[r#"Failed("the server answered with something that is not a message of the protocol")"#]],
+        ),
+        (
+            "500 Internal Server Error",
+            "",
+            "",
+            expect![[r#"Status { status: 500, message: "answered with 500: Internal Server Error" }"#]],
+        ),
+        (
+            "401 Unauthorized",
+            "WWW-Authenticate: Bearer\r\n",
+            "",
+            expect![[r#"Status { status: 401, message: "answered with 401: Unauthorized" }"#]],
+        ),
+    ];
+    for (status, headers, body, expected) in cases {
+        let server = Server::answering(status, headers, body).await;
+        let place = McpPlace::Http { url: server.url("/mcp"), headers: Vec::new() };
+        let host = host(McpServer { place, ..crate::stand_in::server("good") });
+        fails(expected, said(&host, "echo").await);
+    }
+    let lures = Server::answering("302 Found", "Location: http://169.254.169.254/\r\n", "").await;
+    let place = McpPlace::Http { url: lures.url("/mcp"), headers: Vec::new() };
+    let refused = said(&host(McpServer { place, ..crate::stand_in::server("good") }), "echo").await.unwrap_err();
+    assert!(refused.to_string().contains("which is another origin"), "{refused}");
+    // One that never answers.
+    let silent = Server::new(|_, _| Reply::Silence).await;
+    let place = McpPlace::Http { url: silent.url("/mcp"), headers: Vec::new() };
+    let host = host(McpServer { place, time: Duration::from_secs(1), ..crate::stand_in::server("good") });
+    assert_eq!(said(&host, "echo").await, Err(ToolError::Timeout));
+}

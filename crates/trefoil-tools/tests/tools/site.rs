@@ -1,0 +1,30 @@
+//! What hosts are called with.
+
+use std::sync::Arc;
+
+use trefoil_ir::{StepId, ToolKind};
+use trefoil_machine::ToolRequest;
+use trefoil_machine::key::Key;
+use trefoil_runtime::ports::{CallSite, Meter};
+use trefoil_runtime::{ToolError, ToolHost};
+use trefoil_template::Value;
+
+/// A request.
+pub fn request(kind: ToolKind, name: &str, arguments: serde_json::Value) -> ToolRequest {
+    ToolRequest { name: name.into(), kind, arguments: Value::from_json(arguments) }
+}
+
+/// A call of a host; `discloses`: its arguments hold a secret.
+pub async fn call(host: &dyn ToolHost, request: &ToolRequest, discloses: bool) -> Result<Value, ToolError> {
+    let (key, meter) = (Key(Arc::from("main/step")), Meter::default());
+    let at = CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter, discloses };
+    host.call(at, request).await
+}
+
+/// The names of what a host lists.
+pub async fn list(host: &dyn ToolHost, kind: &ToolKind) -> Result<Vec<String>, ToolError> {
+    let (key, meter) = (Key(Arc::from("main/step")), Meter::default());
+    let at =
+        CallSite { run: "run", execution: 0, key: &key, step: StepId(0), labels: &[], meter: &meter, discloses: false };
+    Ok(host.list(at, kind).await?.iter().map(|tool| tool.name.to_string()).collect())
+}

@@ -1,0 +1,258 @@
+//! Reading `[tools]`, `[mcp]` and `[python]`: programs and servers that the operator declares.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use trefoil_machine::Effects;
+use trefoil_template::{Hole, HoleKind, Masked, Piece, Value};
+use trefoil_tools::process::{Environment, Program};
+use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
+
+use super::read::SettingsReading;
+
+/// The longest time limit of a call: a day.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+/// What is wrong with a value, and where.
+type Wrong = (Range<usize>, String);
+type Entry<'t> = Spanned<DeValue<'t>>;
+
+impl SettingsReading<'_> {
+    /// `[tools.NAME]`
+    pub(super) fn tool(&mut self, name: &str, at: Range<usize>, value: &Entry<'_>) {
+        let read = self.declared(name, value).and_then(|declared| CommandTool::new(declared).map_err(|why| (at, why)));
+        match read {
+            Ok(tool) => {
+                self.found.settings.tools.retain(|have| have.spec().name != tool.spec().name);
+                self.found.settings.tools.push(tool);
+            }
+            Err((at, why)) => self.wrong(at, &format!("invalid tool `{name}`: {why}")),
+        }
+    }
+
+    fn declared(&self, name: &str, value: &Entry<'_>) -> Result<Declared, Wrong> {
+        let all = table(value)?;
+        let mut declared = Declared {
+            name: name.to_owned(),
+            description: String::new(),
+            program: self.program(all)?.ok_or_else(|| (value.span(), "it needs a `command`".to_owned()))?,
+            parameters: None,
+            effects: Effects::Writes,
+            input: None,
+            output: CommandResult::Either,
+            time: TIME,
+        };
+        for (key, value) in all {
+            match &**key.get_ref() {
+                "command" | "env" | "folder" => {}
+                "description" => declared.description = text(value)?.to_owned(),
+                "parameters" => declared.parameters = Some(json(value)?),
+                "timeout" => declared.time = time(value)?,
+                "effects" => {
+                    let known = [
+                        ("read_only", Effects::ReadOnly),
+                        ("idempotent", Effects::Idempotent),
+                        ("writes", Effects::Writes),
+                    ];
+                    declared.effects = word(value, &known)?;
+                }
+                "input" => {
+                    declared.input =
+                        Some(word(value, &[("json", CommandInput::Json), ("arguments", CommandInput::Words)])?);
+                }
+                "output" => {
+                    declared.output = word(value, &[("json", CommandResult::Json), ("text", CommandResult::Text)])?;
+                }
+                other => {
+                    let keys = "`command`, `description`, `parameters`, `effects`, `input`, `output`, `timeout`, `env`, `folder`";
+                    return Err((key.span(), format!("unknown key `{other}`; its keys are {keys}")));
+                }
+            }
+        }
+        Ok(declared)
+    }
+
+    /// `[mcp.NAME]`
+    #[cfg(feature = "mcp")]
+    pub(super) fn mcp(&mut self, name: &str, _at: Range<usize>, value: &Entry<'_>) {
+        match self.server(name, value) {
+            Ok(server) => {
+                self.found.settings.mcp.retain(|have| have.name != server.name);
+                self.found.settings.mcp.push(server);
+            }
+            Err((at, why)) => self.wrong(at, &format!("invalid MCP server `{name}`: {why}")),
+        }
+    }
+
+    #[cfg(not(feature = "mcp"))]
+    pub(super) fn mcp(&mut self, _name: &str, at: Range<usize>, _value: &Entry<'_>) {
+        self.wrong(at, "this build has no support for MCP servers");
+    }
+
+    #[cfg(feature = "mcp")]
+    fn server(&self, name: &str, value: &Entry<'_>) -> Result<trefoil_tools::McpServer, Wrong> {
+        use trefoil_tools::{Idempotent, McpPlace, McpServer};
+        let all = table(value)?;
+        let (mut tools, mut idempotent, mut limit) = (None, Idempotent::These(Vec::new()), TIME);
+        let (mut url, mut headers) = (None, Vec::new());
+        for (key, value) in all {
+            match &**key.get_ref() {
+                "command" | "env" | "folder" => {}
+                "url" => {
+                    let address = text(value)?;
+                    if !address.starts_with("https://") && !address.starts_with("http://") {
+                        return Err((value.span(), "`url` must start with `https://` or `http://`".to_owned()));
+                    }
+                    url = Some(address.to_owned());
+                }
+                "headers" => headers = texts(value)?,
+                "tools" => tools = Some(words(value)?),
+                "timeout" => limit = time(value)?,
+                "idempotent" => {
+                    idempotent = match value.get_ref().as_bool() {
+                        Some(true) => Idempotent::All,
+                        Some(false) => Idempotent::These(Vec::new()),
+                        None => Idempotent::These(words(value)?),
+                    };
+                }
+                other => {
+                    let keys = "`command`, `env`, `folder` or `url`, `headers`, and `tools`, `idempotent`, `timeout`";
+                    return Err((key.span(), format!("unknown key `{other}`; its keys are {keys}")));
+                }
+            }
+        }
+        let place = match (self.program(all)?, url) {
+            (Some(program), None) => McpPlace::Process(program),
+            (None, Some(url)) => McpPlace::Http { url, headers },
+            _ => return Err((value.span(), "it needs either a `command` or a `url`".to_owned())),
+        };
+        Ok(McpServer { name: name.to_owned(), place, tools, idempotent, time: limit })
+    }
+
+    /// `[python]`
+    pub(super) fn python(&mut self, key: &str, at: Range<usize>, value: &Entry<'_>) {
+        let base = self.base.to_owned();
+        let python = &mut self.found.settings.python;
+        let read = match key {
+            "command" => command(value).map(|words| python.command = Some(words)),
+            "path" => words(value).map(|all| python.path = all.into_iter().map(|one| base.join(one)).collect()),
+            "env" => environment(value).map(|env| python.environment = env),
+            "timeout" => time(value).map(|limit| python.time = limit),
+            _ => Err((at, format!("`[python]` has no key `{key}`; its keys are `command`, `path`, `env`, `timeout`"))),
+        };
+        if let Err((at, why)) = read {
+            self.wrong(at, &why);
+        }
+    }
+
+    /// `command`, `folder` and `env` of a table; none if it has no `command`.
+    fn program(&self, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
+        let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
+        let Some(value) = get("command") else { return Ok(None) };
+        let folder = get("folder")
+            .map(|value| text(value))
+            .transpose()?
+            .map_or_else(|| self.base.to_owned(), |f| self.base.join(f));
+        // A file that was named without its folder is in the current one.
+        let folder = Some(folder).filter(|folder| *folder != PathBuf::new());
+        let environment = get("env").map(environment).transpose()?.unwrap_or_default();
+        Ok(Some(Program { command: command(value)?, folder, environment }))
+    }
+}
+
+fn table<'v, 't>(value: &'v Entry<'t>) -> Result<&'v DeTable<'t>, Wrong> {
+    value.get_ref().as_table().ok_or_else(|| (value.span(), "it must be a table".to_owned()))
+}
+
+fn text<'v>(value: &'v Entry<'_>) -> Result<&'v str, Wrong> {
+    value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a text".to_owned()))
+}
+
+fn words(value: &Entry<'_>) -> Result<Vec<String>, Wrong> {
+    let all = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
+    let all: Option<Vec<&str>> = all.flatten();
+    all.map(|all| all.into_iter().map(str::to_owned).collect())
+        .ok_or_else(|| (value.span(), "it must be a list of texts".to_owned()))
+}
+
+/// A program and its arguments. A text would need a shell to be read.
+fn command(value: &Entry<'_>) -> Result<Vec<String>, Wrong> {
+    let form = "`command` must be a list: `[\"program\", \"argument\"]`";
+    words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
+}
+
+fn time(value: &Entry<'_>) -> Result<Duration, Wrong> {
+    let time = value.get_ref().as_str().and_then(|text| humantime::parse_duration(text).ok());
+    time.filter(|time| !time.is_zero() && *time <= LONGEST)
+        .ok_or_else(|| (value.span(), "invalid `timeout`: write `30s` or `5m`".to_owned()))
+}
+
+fn word<T: Copy>(value: &Entry<'_>, known: &[(&str, T)]) -> Result<T, Wrong> {
+    let found = value.get_ref().as_str().and_then(|text| known.iter().find(|(name, _)| *name == text));
+    let names: Vec<String> = known.iter().map(|(name, _)| format!("`\"{name}\"`")).collect();
+    found.map(|(_, of)| *of).ok_or_else(|| (value.span(), format!("it must be one of {}", names.join(", "))))
+}
+
+/// `["NAME"]`: passed on; `{ NAME = "text" }`: set, with `{{secrets.NAME}}` and `{{env.NAME}}` in it.
+fn environment(value: &Entry<'_>) -> Result<Environment, Wrong> {
+    if value.get_ref().is_array() {
+        return Ok(Environment { pass: words(value)?, ..Environment::default() });
+    }
+    Ok(Environment { set: texts(value)?, ..Environment::default() })
+}
+
+/// Names and texts with holes.
+fn texts(value: &Entry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
+    let all = table(value)?.iter();
+    all.map(|(key, value)| Ok((key.get_ref().to_string(), masked(text(value)?).map_err(|why| (value.span(), why))?)))
+        .collect()
+}
+
+/// A text with `{{secrets.NAME}}` and `{{env.NAME}}` in it.
+fn masked(text: &str) -> Result<Value, String> {
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (inside, after) = after.split_once("}}").ok_or("`{{` is not closed by `}}`")?;
+        let hole = match inside.trim().split_once('.') {
+            Some(("secrets", name)) => Hole::new(HoleKind::Secret, name),
+            Some(("env", name)) => Hole::new(HoleKind::Env, name),
+            _ => {
+                return Err(format!(
+                    "`{{{{{inside}}}}}` is not available here; write `{{{{secrets.NAME}}}}` or `{{{{env.NAME}}}}`"
+                ));
+            }
+        };
+        pieces.extend([Piece::Text(Arc::from(before)), Piece::Hole(hole)]);
+        rest = after;
+    }
+    pieces.push(Piece::Text(Arc::from(rest)));
+    Ok(Masked { pieces }.into_value())
+}
+
+/// A value of TOML as JSON.
+fn json(value: &Entry<'_>) -> Result<serde_json::Value, Wrong> {
+    Ok(match value.get_ref() {
+        DeValue::String(text) => text.as_ref().into(),
+        DeValue::Boolean(truth) => (*truth).into(),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_err(|_| (value.span(), "the number is too large".to_owned()))?
+            .into(),
+        DeValue::Float(number) => number
+            .as_str()
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .ok_or_else(|| (value.span(), "JSON has no such number".to_owned()))?
+            .into(),
+        DeValue::Datetime(_) => return Err((value.span(), "JSON has no dates".to_owned())),
+        DeValue::Array(items) => items.iter().map(json).collect::<Result<Vec<_>, _>>()?.into(),
+        DeValue::Table(members) => {
+            let members = members.iter().map(|(key, value)| Ok((key.get_ref().to_string(), json(value)?)));
+            serde_json::Value::Object(members.collect::<Result<_, Wrong>>()?)
+        }
+    })
+}
