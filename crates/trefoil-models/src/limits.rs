@@ -5,18 +5,22 @@
 pub struct Limits {
     /// Milliseconds for one call; a manifest's own limit may be shorter. None: the manifest's, else ten minutes.
     pub call_ms: Option<u64>,
-    /// Milliseconds that a stream may be silent.
+    /// Milliseconds until a stream begins. Without a stream nothing comes before the whole answer is there.
+    pub first_ms: u64,
+    /// Milliseconds that an answer may be silent once it has begun.
     pub idle_ms: u64,
 }
 
 /// How long a call may take by default.
 pub const DEFAULT_CALL_MS: u64 = 600_000;
-/// How long a stream may be silent by default.
+/// How long a stream may take to begin by default.
+pub const DEFAULT_FIRST_MS: u64 = 120_000;
+/// How long an answer may be silent by default, once it has begun.
 pub const DEFAULT_IDLE_MS: u64 = 60_000;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { call_ms: None, idle_ms: DEFAULT_IDLE_MS }
+        Self { call_ms: None, first_ms: DEFAULT_FIRST_MS, idle_ms: DEFAULT_IDLE_MS }
     }
 }
 

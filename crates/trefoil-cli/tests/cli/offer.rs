@@ -171,3 +171,40 @@ fn a_missing_key_is_no_reason_not_to_start_where_another_model_can_answer() {
         trefoil(&folder, &[("OLLAMA_BASE_URL", provider.address())], &args).exits(2);
     }
 }
+
+#[test]
+fn a_provider_that_says_no_fails_the_step_at_its_place_and_the_run_can_go_on() {
+    let (folder, provider) = (project(), Provider::start());
+    folder.write("flows/two.yaml", "id: two\nkind: sequential\nsteps:\n  - ref: first\n  - ref: late\n");
+    folder.write("flows/first.yaml", format!("{LOCAL}prompt: say hello\n").replace("reader", "first"));
+    folder.write(
+        "flows/late.yaml",
+        "id: late\nkind: llm\nmodel: { provider: ollama, name: nn }\ninstruction: I\nprompt: say goodbye\n",
+    );
+    let (ollama, bad) = (provider.address().to_owned(), provider.address().replace("/v1", "/nowhere"));
+    let env = |url: &'static str, address: &str| {
+        let store = folder.path().join("runs.db").display().to_string();
+        [
+            ("TREFOIL_EPHEMERAL", "0".to_owned()),
+            ("TREFOIL_STORE", store),
+            ("OPENAI_COMPATIBLE_BASE_URL", ollama.clone()),
+            (url, address.to_owned()),
+        ]
+    };
+    fn on(folder: &Folder, env: [(&'static str, String); 4], args: &[&str]) -> Ran {
+        let env = env.each_ref().map(|(name, value)| (*name, value.as_str()));
+        trefoil(folder, &env, args)
+    }
+    let ran = on(&folder, env("OLLAMA_BASE_URL", &bad), &["run", "flows/two.yaml", "-i", "hello"]);
+    ran.exits(1).says(&[
+        "MODEL_ERROR in `late`",
+        "flows/late.yaml:",
+        "answered with 404",
+        "check the model's name",
+        "trefoil resume",
+    ]);
+    assert_eq!(provider.asked(), ["say hello"]);
+    let run = ran.err.split("trefoil resume ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    on(&folder, env("OLLAMA_BASE_URL", &ollama), &["resume", &run]).exits(0);
+    assert_eq!(provider.asked(), ["say hello", "say goodbye"], "what was answered is not asked again");
+}

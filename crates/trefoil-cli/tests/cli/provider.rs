@@ -81,7 +81,12 @@ impl Provider {
 
     fn serve(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
-        while let Some(body) = request(&mut reader) {
+        while let Some((path, body)) = request(&mut reader) {
+            if path.starts_with("/nowhere") {
+                let error = json!({ "error": { "message": "no such model" } }).to_string();
+                let _ = send(&mut stream, "404 Not Found", "application/json", &error);
+                continue;
+            }
             // A question without a body is for the list of models.
             if body.is_empty() {
                 let list = json!({ "object": "list", "data": [{ "id": "m" }, { "id": "m-large" }] });
@@ -120,10 +125,12 @@ impl Provider {
     }
 }
 
-/// The body of the next request. None: there is none.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+/// The path and the body of the next request. None: there is none.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
     let mut length = 0;
     let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|n| *n > 0)?;
+    let path = line.split(' ').nth(1)?.to_owned();
     loop {
         line.clear();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
@@ -138,7 +145,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(body)
+    Some((path, body))
 }
 
 fn send(stream: &mut TcpStream, status: &str, sort: &str, body: &str) -> std::io::Result<()> {

@@ -7,11 +7,13 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits};
 
-use super::Endpoint;
 use super::breaker::Breakers;
+use super::{Endpoint, advice};
 
 /// Until there is a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How often a silent connection is kept open.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Bytes of a failed answer that are looked at.
 const LARGEST_REFUSAL: usize = 64 << 10;
 /// Characters of a server's message that are repeated.
@@ -44,6 +46,8 @@ impl Client {
             .fold(plain, reqwest::ClientBuilder::proxy)
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
+            // A model may think for minutes, and what is between forgets connections that are silent.
+            .tcp_keepalive(KEEPALIVE)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build()
             .map(|connections| Self { connections, breakers: Breakers::default() })
@@ -67,7 +71,7 @@ impl Client {
     async fn send(&self, endpoint: &Endpoint, request: reqwest::RequestBuilder) -> Result<Response, ModelError> {
         let request = request.headers(endpoint.headers.clone());
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
-        let mut response = Response { inner, endpoint: endpoint.clone(), read: 0 };
+        let mut response = Response { inner, endpoint: endpoint.clone(), read: 0, idle: None };
         let status = response.inner.status();
         if status.is_success() {
             return Ok(response);
@@ -77,10 +81,9 @@ impl Client {
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
         let said =
             said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
-        let mut error = endpoint
-            .error(ModelErrorKind::Status(status.as_u16()), &format!("answered with {}: {said}", status.as_u16()));
-        error.retry_after_ms = retry_after_ms;
-        Err(error)
+        let kind = ModelErrorKind::Status(status.as_u16());
+        let error = endpoint.error(kind, &format!("answered with {}: {said}", status.as_u16()));
+        Err(ModelError { retry_after_ms, help: advice::of(endpoint.provider, kind, &text), ..error })
     }
 }
 
@@ -89,13 +92,19 @@ pub(super) struct Response {
     inner: reqwest::Response,
     endpoint: Endpoint,
     read: usize,
+    /// How long it may be silent.
+    idle: Option<Duration>,
 }
 
 impl Response {
     /// Whether it comes as server-sent events; some servers do not stream although asked to.
     pub(super) fn is_event_stream(&self) -> bool {
+        self.content_type().starts_with("text/event-stream")
+    }
+
+    fn content_type(&self) -> String {
         let kind = self.inner.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
-        kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+        kind.trim_start().to_ascii_lowercase()
     }
 
     /// The provider's name for the request, where its headers say one.
@@ -105,9 +114,25 @@ impl Response {
         (!id.is_empty() && id.len() <= LONGEST_ID).then(|| id.to_owned())
     }
 
+    /// The same, which may not be silent for longer than this.
+    pub(super) fn within(self, idle: Duration) -> Self {
+        Self { idle: Some(idle), ..self }
+    }
+
     /// The next bytes, none at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
-        let bytes = self.inner.chunk().await.map_err(|e| failure(&self.endpoint, &e))?;
+        let next = self.inner.chunk();
+        let next = match self.idle {
+            None => next.await,
+            Some(idle) => match tokio::time::timeout(idle, next).await {
+                Ok(next) => next,
+                Err(_) => {
+                    let what = format!("sent nothing for {}s", idle.as_secs_f64());
+                    return Err(self.endpoint.error(ModelErrorKind::Network, &what));
+                }
+            },
+        };
+        let bytes = next.map_err(|e| failure(&self.endpoint, &e))?;
         self.read += bytes.as_ref().map_or(0, |b| b.len());
         if self.read > limits::ANSWER_BYTES {
             return Err(self
@@ -138,6 +163,11 @@ impl Response {
             return Err(self.endpoint.error(ModelErrorKind::Protocol, &message));
         }
         serde_json::from_slice(&all).map_err(|e| {
+            if self.content_type().contains("html") {
+                let help = "check the base URL, and proxies in between".to_owned();
+                let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
+                return ModelError { help: Some(help), ..error };
+            }
             self.endpoint.error(ModelErrorKind::Protocol, &format!("sent an answer that is not JSON: {e}"))
         })
     }
@@ -167,6 +197,32 @@ fn innermost(error: &reqwest::Error) -> String {
         cause = Some(inner);
     }
     cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
+}
+
+/// The status that an error stands for which came with a good one: a number, or a word of OpenAI's.
+pub(super) fn status(error: &serde_json::Value) -> Option<u16> {
+    let number = ["code", "status"].iter().find_map(|name| error.get(name)?.as_u64());
+    let word = |name: &str| {
+        Some(match error.get(name)?.as_str()? {
+            "server_error" | "internal_server_error" | "vector_store_timeout" => 500,
+            "service_unavailable" | "overloaded" | "server_overloaded" => 503,
+            "rate_limit_exceeded" | "rate_limit_error" | "insufficient_quota" => 429,
+            "invalid_api_key" | "authentication_error" => 401,
+            "model_not_found" => 404,
+            "context_length_exceeded" | "invalid_request_error" => 400,
+            _ => return None,
+        })
+    };
+    let number = number.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
+    number.or_else(|| ["code", "type"].into_iter().find_map(word))
+}
+
+/// An error that came with a good status, as a body or in the middle of a stream.
+pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &serde_json::Value) -> ModelError {
+    let body = json.to_string();
+    let said = said(&endpoint.scrub(&body)).unwrap_or_default();
+    let error = endpoint.error(kind, &format!("answered with an error: {said}"));
+    ModelError { help: advice::of(endpoint.provider, kind, &body), ..error }
 }
 
 /// What a failed answer says, in one line.

@@ -20,6 +20,7 @@
 //! only a part of JSON Schema and only newer models; who wants it writes it into the provider options. The machine
 //! validates the answer in every case.
 
+mod advice;
 mod breaker;
 mod chat_completions;
 mod client;
@@ -93,18 +94,6 @@ impl HttpModel {
         Ok(all.map(|all| all.iter().filter_map(name).collect()))
     }
 
-    /// The next bytes of a stream, unless it is silent for too long.
-    async fn next(&self, response: &mut client::Response) -> Result<Option<Vec<u8>>, ModelError> {
-        let idle = self.limits.idle_ms;
-        match tokio::time::timeout(Duration::from_millis(idle), response.chunk()).await {
-            Ok(bytes) => bytes,
-            Err(_) => {
-                let what = format!("sent nothing for {}s", idle as f64 / 1000.0);
-                Err(self.endpoint.error(ModelErrorKind::Network, &what))
-            }
-        }
-    }
-
     /// The exchange, unless its host is left alone for now.
     async fn guarded(
         &self,
@@ -145,13 +134,25 @@ impl HttpModel {
             Protocol::Responses { .. } => responses::body(&self.endpoint, request, &names)?,
             Protocol::Messages => messages::body(&self.endpoint, request, &names)?,
         };
-        let mut response = self.client.post(&self.endpoint, &body).await?;
+        let post = self.client.post(&self.endpoint, &body);
+        let response = match request.stream {
+            false => post.await,
+            true => {
+                tokio::time::timeout(Duration::from_millis(self.limits.first_ms), post).await.unwrap_or_else(|_| {
+                    // It was sent, and what becomes of it is not known.
+                    partial.begun = true;
+                    let what = format!("did not begin to answer within {}s", self.limits.first_ms as f64 / 1000.0);
+                    Err(self.endpoint.error(ModelErrorKind::Network, &what))
+                })
+            }
+        };
+        let mut response = response?.within(Duration::from_millis(self.limits.idle_ms));
         partial.begun = true;
         partial.request_id = response.request_id();
         if request.stream && response.is_event_stream() {
             let mut events = sse::Decoder::default();
             while !partial.done
-                && let Some(bytes) = self.next(&mut response).await?
+                && let Some(bytes) = response.chunk().await?
             {
                 for event in events.push(&bytes) {
                     let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;

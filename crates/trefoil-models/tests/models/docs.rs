@@ -1,7 +1,7 @@
 //! `docs/models.md` says what is so.
 
 use trefoil_models::Scripted;
-use trefoil_models::limits::{DEFAULT_CALL_MS, DEFAULT_IDLE_MS};
+use trefoil_models::limits::{DEFAULT_CALL_MS, DEFAULT_FIRST_MS, DEFAULT_IDLE_MS};
 use trefoil_models::vendors::VENDORS;
 
 const PAGE: &str = include_str!("../../../../docs/models.md");
@@ -26,6 +26,8 @@ fn figures_are_right() {
     assert!(
         PAGE.contains("ten minutes")
             && DEFAULT_CALL_MS == 600_000
+            && PAGE.contains("120 seconds")
+            && DEFAULT_FIRST_MS == 120_000
             && PAGE.contains("60 seconds")
             && DEFAULT_IDLE_MS == 60_000
     );

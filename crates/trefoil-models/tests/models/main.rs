@@ -19,6 +19,8 @@ mod failures;
 #[cfg(feature = "http")]
 mod fallback;
 mod finish_and_usage;
+#[cfg(feature = "http")]
+mod neighbours;
 mod plan;
 mod program;
 #[cfg(feature = "http")]

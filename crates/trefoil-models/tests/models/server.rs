@@ -24,6 +24,10 @@ pub enum Reply {
     Whole(u16, Vec<(&'static str, &'static str)>, String),
     /// Server-sent events, piece by piece.
     Stream(Vec<Piece>),
+    /// A stream of this, again and again.
+    Endless(&'static str),
+    /// A status and the beginning of a body, then nothing until the other side gives up.
+    Half(u16, &'static str),
     /// Nothing, until the other side gives up.
     Silence,
 }
@@ -42,6 +46,13 @@ impl Reply {
     /// 200 and JSON.
     pub fn json(body: Json) -> Self {
         Self::Whole(200, vec![("content-type", "application/json")], body.to_string())
+    }
+    /// The same with another body.
+    pub fn body(self, body: &str) -> Self {
+        match self {
+            Self::Whole(status, headers, _) => Self::Whole(status, headers, body.to_owned()),
+            other => other,
+        }
     }
     /// A stream with one piece a text.
     pub fn stream(pieces: &[&str]) -> Self {
@@ -138,6 +149,18 @@ async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<
                 }
             }
             let _ = stream.write_all(b"0\r\n\r\n").await;
+        }
+        Reply::Endless(text) => {
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+            let _ = stream.write_all(head.as_bytes()).await;
+            while stream.write_all(text.as_bytes()).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        Reply::Half(status, body) => {
+            let head = format!("HTTP/1.1 {status} Status\r\ncontent-length: 1000\r\n\r\n{body}");
+            let _ = stream.write_all(head.as_bytes()).await;
+            wait(stream, &gone).await;
         }
         Reply::Silence => wait(stream, &gone).await,
     }

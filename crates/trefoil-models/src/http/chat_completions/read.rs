@@ -165,12 +165,6 @@ fn usage(json: Option<&Json>) -> Option<Usage> {
 /// Gateways report a failure with a success status, in the body or in the middle of a stream.
 fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
     let Some(error) = json.get("error").filter(|e| !e.is_null()) else { return Ok(()) };
-    let status = ["code", "status"]
-        .iter()
-        .find_map(|k| error.get(k)?.as_u64())
-        .and_then(|code| u16::try_from(code).ok())
-        .filter(|code| (400..600).contains(code));
-    let kind = status.map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);
-    let said = client::said(&endpoint.scrub(&json.to_string())).unwrap_or_default();
-    Err(endpoint.error(kind, &format!("answered with an error: {said}")))
+    let kind = client::status(error).map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);
+    Err(client::refusal(endpoint, kind, json))
 }

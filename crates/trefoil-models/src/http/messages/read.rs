@@ -165,6 +165,5 @@ fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
         "overloaded_error" => 529,
         _ => 500,
     };
-    let said = client::said(&endpoint.scrub(&json.to_string())).unwrap_or_default();
-    Err(endpoint.error(ModelErrorKind::Status(status), &format!("answered with an error: {said}")))
+    Err(client::refusal(endpoint, ModelErrorKind::Status(status), json))
 }

@@ -126,12 +126,8 @@ fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
 }
 
 fn failure(endpoint: &Endpoint, error: &Json) -> ModelError {
-    let status = match error.get("code").and_then(Json::as_str).unwrap_or_default() {
-        "server_error" | "vector_store_timeout" => ModelErrorKind::Status(500),
-        "rate_limit_exceeded" => ModelErrorKind::Status(429),
-        "" => ModelErrorKind::Protocol,
-        _ => ModelErrorKind::Status(400),
-    };
-    let said = client::said(&endpoint.scrub(&error.to_string())).unwrap_or_default();
-    endpoint.error(status, &format!("answered with an error: {said}"))
+    let code = error.get("code").and_then(Json::as_str).is_some_and(|code| !code.is_empty());
+    // The others are about the request.
+    let status = client::status(error).or(code.then_some(400));
+    client::refusal(endpoint, status.map_or(ModelErrorKind::Protocol, ModelErrorKind::Status), error)
 }

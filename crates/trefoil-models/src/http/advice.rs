@@ -1,0 +1,55 @@
+//! What to do about an error that a provider answers with, where its text says more than its status does.
+
+use trefoil_runtime::ModelErrorKind;
+
+use crate::vendors::vendor;
+
+/// Parts of texts and codes, in lower case, and what they are about.
+const SAYS: &[(&str, About)] = &[
+    ("context_length_exceeded", About::Length),
+    ("maximum context length", About::Length),
+    ("prompt is too long", About::Length),
+    ("context window", About::Length),
+    ("too many tokens", About::Length),
+    ("insufficient_quota", About::Credit),
+    ("exceeded your current quota", About::Credit),
+    ("credit balance is too low", About::Credit),
+    ("model_not_found", About::Model),
+    ("invalid_api_key", About::Key),
+    ("incorrect api key", About::Key),
+    ("api key not valid", About::Key),
+];
+
+#[derive(Clone, Copy)]
+enum About {
+    Length,
+    Credit,
+    Model,
+    Key,
+}
+
+/// For a provider's answer of this status and body.
+pub(super) fn of(provider: &str, kind: ModelErrorKind, body: &str) -> Option<String> {
+    let ModelErrorKind::Status(status) = kind else { return None };
+    let body = body.to_lowercase();
+    let said = SAYS.iter().find(|(part, _)| body.contains(part)).map(|(_, about)| *about);
+    let about = match (status, said) {
+        (400..=429, Some(about)) => about,
+        (401, None) => About::Key,
+        (404, None) => About::Model,
+        (413, None) => About::Length,
+        _ => return None,
+    };
+    Some(match about {
+        About::Length => "pass less text to the step, or choose a model with a larger context window".to_owned(),
+        About::Credit => "the account of this key has no credit left; check it with the provider".to_owned(),
+        About::Model => {
+            "check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list"
+                .to_owned()
+        }
+        About::Key => match vendor(provider) {
+            Some(vendor) => format!("check the key in `{}`", vendor.key_variable),
+            None => "check the key".to_owned(),
+        },
+    })
+}
