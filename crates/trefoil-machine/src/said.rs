@@ -29,6 +29,14 @@ pub fn calls(value: &Value) -> Option<(Value, Vec<ToolUse>)> {
     Some((turn.get("text").cloned().unwrap_or_default(), calls.iter().filter_map(call).collect()))
 }
 
+/// A turn as whoever watches sees it: what is sealed says nothing to anybody but its provider.
+pub fn shown(turn: &Value) -> Value {
+    match calls(turn) {
+        Some((text, calls)) => value(text, calls.into_iter().map(|call| ToolUse { sealed: None, ..call }).collect()),
+        None => turn.clone(),
+    }
+}
+
 fn call(value: &Value) -> Option<ToolUse> {
     let Value::Object(call) = value else { return None };
     let (Some(Value::Str(id)), Some(Value::Str(name))) = (call.get("id"), call.get("name")) else { return None };

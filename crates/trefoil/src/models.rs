@@ -1,4 +1,6 @@
 //! Which models answer, and how they are reached: for [`Engine::model`](crate::Engine::model),
 //! [`registry`](crate::Engine::registry) and [`limits`](crate::Engine::limits).
 
-pub use trefoil_models::{Availability, Configured, Elsewhere, Limits, ModelOverride, PlanError, Registry, SaidBy};
+pub use trefoil_models::{
+    Api, Availability, Configured, Elsewhere, Limits, ModelOverride, PlanError, Registry, SaidBy,
+};

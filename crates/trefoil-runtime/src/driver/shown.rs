@@ -5,14 +5,16 @@ use trefoil_template::{Hole, Masked, Piece, Value};
 use super::activity::World;
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::{TextPart, realign, spans};
-use trefoil_machine::request::Message;
+use trefoil_machine::request::{Message, ToolUse};
 
 /// The message as it may be shown.
 pub fn message(world: &World, message: &Message) -> ShownMessage {
     let content = world.shown(&message.content).to_text().to_string();
     let Message { role, calls, answers, .. } = message;
     let shown = |content, spans| {
-        let (role, calls, answers) = (*role, calls.clone(), answers.clone());
+        // What is sealed says nothing to anybody but its provider.
+        let calls = calls.iter().map(|call| ToolUse { sealed: None, ..call.clone() }).collect();
+        let (role, answers) = (*role, answers.clone());
         ShownMessage { role, content, spans, calls, answers }
     };
     if message.parts.is_empty() {

@@ -7,11 +7,11 @@ use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{EventKind, Waiting};
-use trefoil_machine::guard;
 use trefoil_machine::journal::{About, Lost, Started};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
 use trefoil_machine::{Noted, effective_input};
+use trefoil_machine::{guard, said};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
@@ -97,7 +97,7 @@ impl World {
             (Request::Timer { .. }, _) => return Vec::new(),
             (Request::Decide(question), _) if question.presence => return Vec::new(),
             (Request::Model(_), Ok(answer)) => EventKind::ModelFinished {
-                answer: answer.clone(),
+                answer: said::shown(answer),
                 usage: usage.unwrap_or_default(),
                 duration_ms,
                 told: told.clone(),

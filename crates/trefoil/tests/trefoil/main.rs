@@ -26,6 +26,7 @@ mod pages;
 mod plan;
 mod providers;
 mod schema;
+mod tool_loop;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
