@@ -342,7 +342,7 @@ pub struct Fields<'n, 'd> {
     mapping: &'n Mapping,
     what: String,
     known: Vec<&'static str>,
-    /// Keys that had to be there and are not.
+    /// Keys that had to be there and are not. They are reported at the end, unless another key was meant to be one of them.
     missing: Vec<&'static str>,
     /// Keys for which null is a value, or about which all is said.
     nullable: Vec<&'static str>,
@@ -370,12 +370,11 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.nullable.push(key);
         self.mapping.get(key)
     }
-    /// The entry of a key, or a report that it is missing.
+    /// The entry of a key, or a report at the end that it is missing.
     pub fn require(&mut self, key: &'static str) -> Option<&'n Entry> {
         let entry = self.take(key);
         if entry.is_none() {
             self.missing.push(key);
-            self.reader.error("missing-key", self.lack(&[key]), format!("{} needs `{key}`", self.what));
         }
         entry
     }
@@ -501,10 +500,20 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.nullable.extend(keys);
     }
     /// Reports the keys that were not read (decision C6), and those without a value.
-    pub fn finish(self) {
+    pub fn finish(mut self) {
         self.without_value();
         self.mapping.entries.iter().for_each(|entry| self.note_block(entry));
-        self.report_unknown();
+        let meant = self.report_unknown();
+        self.missing.retain(|key| !meant.contains(key));
+    }
+}
+
+/// Whoever stops reading early has still required what is missing.
+impl Drop for Fields<'_, '_> {
+    fn drop(&mut self) {
+        for key in &self.missing {
+            self.reader.error("missing-key", self.lack(&[key]), format!("{} needs `{key}`", self.what));
+        }
     }
 }
 

@@ -8,12 +8,14 @@ use super::{Fields, UNKNOWN_KEYS};
 use crate::mend::{listed, respelt};
 
 impl Fields<'_, '_> {
-    /// Reports the keys that were not read.
-    pub(super) fn report_unknown(&self) {
+    /// Reports the keys that were not read. Required keys that some of them were meant to be: that is the cause of what is
+    /// missing.
+    pub(super) fn report_unknown(&self) -> Vec<&'static str> {
+        let mut required = Vec::new();
         let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
         let unknown: Vec<&Entry> = unknown.collect();
         if unknown.is_empty() {
-            return;
+            return required;
         }
         let (alone, present) = (unknown.len() == 1, self.mapping.entries.iter().map(|e| &*e.key.value));
         let present: HashSet<&str> = present.collect();
@@ -57,6 +59,11 @@ impl Fields<'_, '_> {
                     help = format!("{help}{comma} without it {without}");
                 }
                 let renames = misfit.is_none() && free(meant.name);
+                if let Some(missing) = self.missing.iter().find(|name| **name == meant.name && renames) {
+                    d.severity = Severity::Error;
+                    d.message = format!("{}, and lacks `{missing}`", d.message);
+                    required.push(*missing);
+                }
                 d = if renames { respelt(d.help(help), at, &entry.key, meant) } else { d.help(help) };
             } else if self.known.iter().any(|name| free(name)) {
                 d = d.help(format!(
@@ -66,6 +73,7 @@ impl Fields<'_, '_> {
             }
             self.reader.report(d);
         }
+        required
     }
 }
 

@@ -34,9 +34,8 @@ fn blanks_and_misplaced_keys() {
         expect![[r#"
             error 7:30 missing-key: `agent` is blank
             warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs in a Human state; an agent gets its text from `input`)
-            error 7:61 missing-key: a transition needs `target`
             error 7:61 unknown-key: a transition has no key `when` (did you mean `condition`? without it the transition is always taken) {maybe: "condition"}
-            warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?) {maybe: "target"}
+            error 7:75 unknown-key: a transition has no key `to`, and lacks `target` (did you mean `target`?) {maybe: "target"}
         "#]],
     );
     of_workflow(

@@ -22,8 +22,8 @@ fn an_agent_is_a_mapping_with_id_and_kind() {
         r#"instruction: hi
 "#,
         expect![[r#"
-            error 1:1 missing-key: an agent needs `id`
             error 1:1 missing-key: an agent needs `kind` (available: `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
+            error 1:1 missing-key: an agent needs `id`
         "#]],
     );
 }
@@ -261,8 +261,7 @@ examples:
             warning 14:12 no-effect: placeholders in an example are sent as written
             error 17:13 wrong-type: `output` must not be empty
             error 18:5 wrong-type: an example must be a mapping, not text
-            error 19:5 missing-key: an example needs `input`
-            warning 19:5 unknown-key: an example has no key `inptu` (did you mean `input`?) {fix: "input"}
+            error 19:5 unknown-key: an example has no key `inptu`, and lacks `input` (did you mean `input`?) {fix: "input"}
         "#]],
     );
 }

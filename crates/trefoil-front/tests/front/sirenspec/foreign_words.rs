@@ -9,23 +9,18 @@ fn words_of_other_systems_for_keys() {
     check_one(
         "version: \"0.1\"\nagents:\n  a: {llm: \"openai:m\", instructions: x}\nsteps:\n  n: {agent: a, output: output.n}\n",
         expect![[r#"
-            error 1:1 missing-key: the workflow needs `nodes`
             warning 3:3 no-effect: agent `a` is never used
-            error 3:7 missing-key: agent `a` needs `model`
-            error 3:7 missing-key: agent `a` needs `system`
-            warning 3:7 unknown-key: agent `a` has no key `llm` (did you mean `model`?) {maybe: "model"}
-            warning 3:24 unknown-key: agent `a` has no key `instructions` (did you mean `system`?) {maybe: "system"}
-            warning 4:1 unknown-key: the workflow has no key `steps` (did you mean `nodes`?) {maybe: "nodes"}
+            error 3:7 unknown-key: agent `a` has no key `llm`, and lacks `model` (did you mean `model`?) {maybe: "model"}
+            error 3:24 unknown-key: agent `a` has no key `instructions`, and lacks `system` (did you mean `system`?) {maybe: "system"}
+            error 4:1 unknown-key: the workflow has no key `steps`, and lacks `nodes` (did you mean `nodes`?) {maybe: "nodes"}
         "#]],
     );
     let edges = "nodes: {n: {agent: a, writes: output.n}, m: {agent: a, writes: output.m}}\nedges:\n";
     check_one(
         &flow("x", &format!("{edges}  - {{source: n, target: m, condition: \"true\"}}\n")),
         expect![[r#"
-            error 5:6 missing-key: an edge needs `from`
-            error 5:6 missing-key: an edge needs `to`
-            warning 5:6 unknown-key: an edge has no key `source` (did you mean `from`?) {maybe: "from"}
-            warning 5:17 unknown-key: an edge has no key `target` (did you mean `to`?) {maybe: "to"}
+            error 5:6 unknown-key: an edge has no key `source`, and lacks `from` (did you mean `from`?) {maybe: "from"}
+            error 5:17 unknown-key: an edge has no key `target`, and lacks `to` (did you mean `to`?) {maybe: "to"}
             error 5:28 unknown-key: an edge has no key `condition` (did you mean `when`? without it the edge is always taken) {maybe: "when"}
         "#]],
     );
@@ -33,8 +28,7 @@ fn words_of_other_systems_for_keys() {
     check_one(
         &flow("x", "nodes: {n: {agent: a, result: output.n}}\n"),
         expect![[r#"
-            error 3:13 missing-key: node `n` needs `writes`
-            warning 3:23 unknown-key: node `n` has no key `result` (did you mean `writes`?) {maybe: "writes"}
+            error 3:23 unknown-key: node `n` has no key `result`, and lacks `writes` (did you mean `writes`?) {maybe: "writes"}
         "#]],
     );
 }
@@ -224,8 +218,7 @@ fn a_file_whose_only_block_is_misspelt() {
     check_one(
         text,
         expect![[r#"
-            error 1:1 missing-key: the workflow needs `nodes`
-            warning 2:1 unknown-key: the workflow has no key `node` (did you mean `nodes`?) {fix: "nodes"}
+            error 2:1 unknown-key: the workflow has no key `node`, and lacks `nodes` (did you mean `nodes`?) {fix: "nodes"}
         "#]],
     );
 }

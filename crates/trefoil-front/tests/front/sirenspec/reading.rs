@@ -71,8 +71,7 @@ fn agents() {
     check_one(
         &agents("  a: {model: \"openai:m\", sytem: x}\n"),
         expect![[r#"
-            error 3:7 missing-key: agent `a` needs `system`
-            warning 3:26 unknown-key: agent `a` has no key `sytem` (did you mean `system`?) {fix: "system"}
+            error 3:26 unknown-key: agent `a` has no key `sytem`, and lacks `system` (did you mean `system`?) {fix: "system"}
         "#]],
     );
     check_one(
@@ -424,8 +423,7 @@ fn edges() {
         &edges("  - {from: n, to: mm}\n  - {form: n, to: m}\n"),
         expect![[r#"
             error 5:19 unknown-reference: `to` refers to an unknown node `mm` (did you mean `m`?) {maybe: "m"}
-            error 6:6 missing-key: an edge needs `from`
-            warning 6:6 unknown-key: an edge has no key `form` (did you mean `from`?) {fix: "from"}
+            error 6:6 unknown-key: an edge has no key `form`, and lacks `from` (did you mean `from`?) {fix: "from"}
         "#]],
     );
     check_one(&edges("  - {from_node: n, to_node: m, when: true}\n"), expect![""]);
