@@ -113,7 +113,7 @@ fn read_state(path: &Path) -> Result<Value, u8> {
         Err(exit::NOT_STARTED)
     };
     let read = if path == Path::new("-") {
-        door::bytes(std::io::stdin().lock(), STATE_BYTES)
+        door::bytes(std::io::stdin().lock(), 0, STATE_BYTES)
     } else {
         door::named(path, STATE_BYTES)
     };

@@ -20,6 +20,7 @@ mod way;
 
 pub use look::{find_up, folder_real, is_file, is_folder, is_there, name_like, real, yaml_files};
 pub use memory::Memory;
+pub use open::{Opened, Way};
 pub use place::Door;
 pub use shut::{Shut, reason};
 pub use way::{Rooms, Steps, WayEnd, clean};
@@ -43,12 +44,13 @@ pub fn named(path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
     if meta.len() > limit {
         return Err(Shut::TooLarge { size: meta.len(), limit });
     }
-    bytes(std::fs::File::open(path).map_err(Shut::of)?, limit)
+    bytes(std::fs::File::open(path).map_err(Shut::of)?, meta.len(), limit)
 }
 
-/// Everything of a reader that was opened, up to a limit.
-pub fn bytes(from: impl Read, limit: u64) -> Result<Vec<u8>, Shut> {
-    let mut bytes = Vec::new();
+/// Everything of a reader that was opened, up to a limit. `size` is what it is thought to hold.
+pub fn bytes(from: impl Read, size: u64, limit: u64) -> Result<Vec<u8>, Shut> {
+    // Room for one more, so that nothing grows for the sake of seeing the end.
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default().saturating_add(1));
     from.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(Shut::of)?;
     let size = bytes.len() as u64;
     if size > limit { Err(Shut::TooLarge { size, limit }) } else { Ok(bytes) }

@@ -6,38 +6,80 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{Rooms, Shut, WayEnd, bytes};
+use super::{Memory, Rooms, Shut, Steps, WayEnd, bytes};
+
+/// Where a path leads, whether or not anything is there. What is opened is what was judged.
+#[derive(Debug)]
+pub struct Way {
+    real: PathBuf,
+    end: End,
+}
+
+#[derive(Debug)]
+enum End {
+    Memory(Arc<Memory>),
+    Disk(WayEnd<<steps::System as Steps>::Folder>),
+}
+
+/// A plain file that is open, or in memory.
+#[derive(Debug)]
+pub struct Opened(Content);
+
+#[derive(Debug)]
+enum Content {
+    Memory(Arc<Memory>, PathBuf),
+    Disk(File, u64),
+}
+
+impl Way {
+    /// The path without links.
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+    /// Opens the plain file that is there.
+    pub fn open(self) -> Result<Opened, Shut> {
+        match self.end {
+            End::Memory(memory) if memory.is_file(&self.real) => Ok(Opened(Content::Memory(memory, self.real))),
+            End::Memory(_) => Err(Shut::NotThere),
+            End::Disk(found) => {
+                let file = steps::open(&found)?;
+                let meta = file.metadata().map_err(Shut::of)?;
+                plain(&meta)?;
+                Ok(Opened(Content::Disk(file, meta.len())))
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Its bytes, at most so many.
+    pub fn read(self, limit: u64) -> Result<Vec<u8>, Shut> {
+        match self.0 {
+            Content::Memory(memory, path) => memory.read(&path, limit),
+            Content::Disk(_, size) if size > limit => Err(Shut::TooLarge { size, limit }),
+            Content::Disk(file, size) => bytes(file, size, limit),
+        }
+    }
+}
 
 impl Rooms {
-    /// Reads the file that a path leads to, at most so many bytes.
-    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
+    /// Where a path leads; says that it is inside, and no more.
+    pub fn way(&self, path: &Path) -> Result<Way, Shut> {
         if let Some(memory) = &self.memory {
-            return memory.read(path, limit);
+            return Ok(Way { real: memory.place(path)?, end: End::Memory(memory.clone()) });
         }
         let found = self.follow(&absolute(path)?, &mut steps::System)?;
-        let file = steps::open(&found)?;
-        let meta = file.metadata().map_err(Shut::of)?;
-        plain(&meta)?;
-        if meta.len() > limit {
-            return Err(Shut::TooLarge { size: meta.len(), limit });
-        }
-        bytes(file, limit)
+        Ok(Way { real: found.real.clone(), end: End::Disk(found) })
     }
-    /// The real path of the file that a path leads to, whether or not anything is there; says that it is inside, and no more.
-    pub fn place(&self, path: &Path) -> Result<PathBuf, Shut> {
-        if let Some(memory) = &self.memory {
-            return memory.place(path);
-        }
-        self.follow(&absolute(path)?, &mut steps::System).map(|found| found.real)
+    /// Reads the file that a path leads to, at most so many bytes.
+    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
+        self.way(path)?.open()?.read(limit)
     }
     /// Whether a path leads to a plain file that is there.
     pub fn look(&self, path: &Path) -> Result<(), Shut> {
-        if let Some(memory) = &self.memory {
-            return if memory.is_file(&memory.place(path)?) { Ok(()) } else { Err(Shut::NotThere) };
-        }
-        let found = self.follow(&absolute(path)?, &mut steps::System)?;
-        plain(&steps::open(&found)?.metadata().map_err(Shut::of)?)
+        self.way(path)?.open().map(drop)
     }
 }
 
@@ -156,7 +198,10 @@ mod steps {
             is_link.then(|| std::fs::read_link(&path)).transpose()
         }
         fn enter(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
-            Ok(folder.join(name))
+            let path = folder.join(name);
+            // `is_dir` says no of a link, wherever it leads.
+            let is_folder = std::fs::symlink_metadata(&path)?.is_dir();
+            is_folder.then_some(path).ok_or_else(|| std::io::ErrorKind::NotADirectory.into())
         }
     }
 

@@ -97,12 +97,18 @@ impl Rooms {
             let mut folder = steps.begin(room).map_err(Shut::of)?;
             let mut target = None;
             for (at, name) in folders.iter().enumerate() {
-                if let Some(to) = steps.link(&folder, name).map_err(Shut::of)? {
-                    let rest: PathBuf = names.iter().skip(at + 1).collect();
-                    target = Some((real.join(name), real.join(to).join(rest)));
-                    break;
+                // Nearly every name is a folder's; only what cannot be entered may be a link.
+                match steps.enter(&folder, name) {
+                    Ok(next) => folder = next,
+                    Err(closed) => match steps.link(&folder, name).map_err(Shut::of)? {
+                        Some(to) => {
+                            let rest: PathBuf = names.iter().skip(at + 1).collect();
+                            target = Some((real.join(name), real.join(to).join(rest)));
+                            break;
+                        }
+                        None => return Err(Shut::of(closed)),
+                    },
                 }
-                folder = steps.enter(&folder, name).map_err(Shut::of)?;
                 real.push(name);
             }
             if target.is_none() {

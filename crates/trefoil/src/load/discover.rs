@@ -121,7 +121,6 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
     let mut queue = VecDeque::from([(String::new(), 0, ignoring.above(loader, search.real))]);
     'folders: while let Some((prefix, depth, ignored)) = queue.pop_front() {
         let real = search.real.join(&prefix);
-        let ignored = ignoring.here(loader, &real, ignored);
         let entries = match std::fs::read_dir(&real) {
             Ok(entries) => entries,
             Err(error) => {
@@ -148,6 +147,9 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
             }
         }
         names.sort_by(|a, b| a.0.cmp(&b.0));
+        let all = found.cut.is_none();
+        let has = |name: &str| !all || names.binary_search_by(|(other, _)| (**other).cmp(name)).is_ok();
+        let ignored = ignoring.here(loader, &real, ignored, &has);
         for (name, sort) in names {
             let relative = format!("{prefix}{name}");
             let path = real.join(&name);
@@ -218,8 +220,8 @@ struct NameSort {
 
 /// What a link inside leads to.
 fn followed(rooms: &Rooms, path: &Path) -> Result<NameSort, Shut> {
-    let real = match rooms.place(path) {
-        Ok(real) => real,
+    let real = match rooms.way(path) {
+        Ok(way) => way.real().to_owned(),
         Err(Shut::Room(real)) => real,
         Err(why) => return Err(why),
     };
@@ -240,13 +242,13 @@ impl Ignoring<'_> {
         let mut all: Vec<Gitignore> = loader.excluded(folder).into_iter().collect();
         let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| self.rooms.hold(dir)).collect();
         above.reverse();
-        all.extend(above.into_iter().flat_map(|dir| self.files(dir)));
+        all.extend(above.into_iter().flat_map(|dir| self.files(dir, &|_| true)));
         Arc::new(all)
     }
-    /// The same with what the files in a folder say.
-    fn here(&mut self, loader: &mut Loader, folder: &Path, above: Ignored) -> Ignored {
-        let mut here = self.files(folder);
-        if folder.join(super::project::NAME).exists() {
+    /// The same with what the files in a folder say. `has` tells whether a name may be in it.
+    fn here(&mut self, loader: &mut Loader, folder: &Path, above: Ignored, has: &dyn Fn(&str) -> bool) -> Ignored {
+        let mut here = self.files(folder, has);
+        if has(super::project::NAME) {
             here.extend(loader.excluded(folder));
         }
         if here.is_empty() {
@@ -254,9 +256,9 @@ impl Ignoring<'_> {
         }
         Arc::new(above.iter().cloned().chain(here).collect())
     }
-    fn files(&mut self, folder: &Path) -> Vec<Gitignore> {
+    fn files(&mut self, folder: &Path, has: &dyn Fn(&str) -> bool) -> Vec<Gitignore> {
         let mut found = Vec::new();
-        for name in IGNORE_FILES {
+        for name in IGNORE_FILES.into_iter().filter(|name| has(name)) {
             let Ok(bytes) = self.rooms.read(&folder.join(name), IGNORE_BYTES) else { continue };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));

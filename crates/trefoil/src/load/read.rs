@@ -138,11 +138,16 @@ impl Loader {
     }
     /// The same of a file that another file leads to. `path` is its name in messages, `at` where it is.
     pub fn manifest_in(&mut self, rooms: &Rooms, path: &Path, at: &Path) -> Result<Arc<Manifest>, Shut> {
-        let real = rooms.place(at)?;
-        if !self.manifests.contains_key(&real) && !self.options.overlay.contains_key(&real) {
-            rooms.look(at)?;
+        let way = rooms.way(at)?;
+        let real = way.real().to_owned();
+        if let Some(known) = self.manifests.get(&real) {
+            return Ok(known.clone());
         }
-        Ok(self.manifest_at(path, real, |loader| rooms.read(at, loader.options.limits.bytes as u64)))
+        if self.options.overlay.contains_key(&real) {
+            return Ok(self.manifest_at(path, real, |_| Err(Shut::NotThere)));
+        }
+        let opened = way.open()?;
+        Ok(self.manifest_at(path, real, |loader| opened.read(loader.options.limits.bytes as u64)))
     }
     fn manifest_at(
         &mut self,
@@ -176,10 +181,11 @@ impl Loader {
     }
     /// The text of a file that another file leads to, as an editor has it or as it is on disk.
     pub fn text_in(&self, rooms: &Rooms, at: &Path) -> Result<String, Shut> {
-        if let Some(text) = self.options.overlay.get(&rooms.place(at)?) {
+        let way = rooms.way(at)?;
+        if let Some(text) = self.options.overlay.get(way.real()) {
             return Ok(text.to_string());
         }
-        let bytes = rooms.read(at, self.options.limits.bytes as u64)?;
+        let bytes = way.open()?.read(self.options.limits.bytes as u64)?;
         String::from_utf8(bytes).map_err(|_| Shut::NotAFile("it is not UTF-8 text"))
     }
     /// Where the paths in files of a real folder may lead. `whole` is the folder that was named as a whole, if one was.
