@@ -58,10 +58,10 @@ pub fn check_for(
     found
 }
 
-/// What the rules have to say about the text of a manifest, which need not load.
-pub fn check_tree(root: &Node, file: FileId) -> Vec<Diagnostic> {
+/// What the rules that are wanted have to say about the text of a manifest, which need not load.
+pub fn check_tree(root: &Node, file: FileId, wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
     let mut found = Shared::default();
-    for rule in rules::RULES.iter().copied() {
+    for rule in rules::RULES.iter().copied().filter(|rule| wanted(rule)) {
         if let Run::Tree(run) = rule.run {
             run(&mut TreeContext { root, file, rule, found: &mut found });
         }

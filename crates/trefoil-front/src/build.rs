@@ -20,6 +20,14 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// Makes room for so many more steps: they are large, and growing would copy all that is there.
+    pub fn expect(&mut self, steps: usize) {
+        self.steps.reserve(steps);
+    }
+    /// Reserves the ids of so many flows.
+    pub fn reserve_flows(&mut self, count: usize) {
+        self.flows.resize_with(self.flows.len() + count, || None);
+    }
     /// Reserves a flow's id, so that calls can name it before it is built.
     pub fn reserve_flow(&mut self) -> FlowId {
         self.flows.push(None);

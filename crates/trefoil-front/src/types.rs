@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use trefoil_ir::types::{keyword, keywords};
 use trefoil_template::{Number, Object, Value};
 
 /// Type `string`.
@@ -16,6 +17,12 @@ pub fn integer_type() -> Value {
     TYPE.clone()
 }
 
+/// Type `number`.
+pub fn number_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("number"));
+    TYPE.clone()
+}
+
 /// Type `object`, with any members.
 pub fn object_type() -> Value {
     static TYPE: LazyLock<Value> = LazyLock::new(|| make("object"));
@@ -23,21 +30,21 @@ pub fn object_type() -> Value {
 }
 
 fn make(name: &str) -> Value {
-    object([("type".into(), Value::from(name))])
+    keywords([("type", Value::from(name))])
 }
 
 /// An object with these members and no others.
 pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
-    object([
-        ("type".into(), Value::from("object")),
-        ("properties".into(), object(members)),
-        ("additionalProperties".into(), Value::Bool(false)),
+    keywords([
+        ("type", keyword("object")),
+        ("properties", object(members)),
+        ("additionalProperties", Value::Bool(false)),
     ])
 }
 
 /// A list of such items.
 pub fn list_of(item: Value) -> Value {
-    object([("type".into(), Value::from("array")), ("items".into(), item)])
+    keywords([("type", keyword("array")), ("items", item)])
 }
 
 fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
@@ -49,7 +56,7 @@ pub fn type_of(value: &Value) -> Value {
     match value {
         Value::Null => Value::Bool(true),
         Value::Bool(_) => make("boolean"),
-        Value::Number(Number::Float(_)) => make("number"),
+        Value::Number(Number::Float(_)) => number_type(),
         Value::Number(_) => integer_type(),
         Value::Str(_) | Value::Masked(_) => text_type(),
         Value::List(_) => make("array"),

@@ -1,6 +1,8 @@
 //! JSON Schemas as types: which kinds of value one allows, what its members are, what is known of a value that is written
 //! out. Sound, not complete: where a schema does not say, nothing is claimed. `true` is anything.
 
+use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use trefoil_template::{Object, Value};
@@ -29,6 +31,61 @@ const FREE: &str = "what somebody answered";
 
 /// Marks objects laid over each other of which one may have any members.
 const LAID_OVER: &str = "objects over others";
+
+/// Kinds of JSON value, each once. They are asked for with every path, so they are kept in place.
+#[derive(Clone, Copy, Default)]
+pub struct Kinds {
+    all: [&'static str; KINDS.len()],
+    count: usize,
+}
+
+impl Kinds {
+    /// One of them.
+    pub fn of(kind: &'static str) -> Self {
+        [kind].into_iter().collect()
+    }
+}
+
+impl Deref for Kinds {
+    type Target = [&'static str];
+
+    fn deref(&self) -> &Self::Target {
+        self.all.get(..self.count).unwrap_or_default()
+    }
+}
+
+impl FromIterator<&'static str> for Kinds {
+    fn from_iter<I: IntoIterator<Item = &'static str>>(kinds: I) -> Self {
+        let mut found = Self::default();
+        for kind in kinds {
+            if !found.contains(&kind)
+                && let Some(place) = found.all.get_mut(found.count)
+            {
+                *place = kind;
+                found.count += 1;
+            }
+        }
+        found
+    }
+}
+
+impl fmt::Debug for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for Kinds {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<const N: usize> PartialEq<[&str; N]> for Kinds {
+    fn eq(&self, other: &[&str; N]) -> bool {
+        **self == *other
+    }
+}
 
 /// A member of a type.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +155,20 @@ pub fn is_answer(schema: &Value) -> bool {
 
 /// A schema of these keywords.
 pub fn keywords<const N: usize>(all: [(&str, Value); N]) -> Value {
-    Value::Object(Arc::new(all.into_iter().map(|(k, v)| (Arc::from(k), v)).collect::<Object>()))
+    Value::Object(Arc::new(all.into_iter().map(|(k, v)| (shared(k), v)).collect::<Object>()))
+}
+
+/// Text of a schema that most have, made once.
+pub fn keyword(text: &str) -> Value {
+    Value::Str(shared(text))
+}
+
+fn shared(text: &str) -> Arc<str> {
+    static WORDS: LazyLock<[Arc<str>; 9]> = LazyLock::new(|| {
+        ["type", "properties", "required", "additionalProperties", "items", "anyOf", "object", "array", "string"]
+            .map(Arc::from)
+    });
+    WORDS.iter().find(|word| &***word == text).cloned().unwrap_or_else(|| Arc::from(text))
 }
 
 /// An object with these members, all there unless they are optional; `closed`: and no others.
@@ -112,7 +182,7 @@ pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value, bool)>, closed
         properties.insert(name, schema);
     }
     keywords([
-        ("type", Value::from("object")),
+        ("type", keyword("object")),
         ("properties", Value::Object(properties.into())),
         ("required", Value::List(required.into())),
         ("additionalProperties", Value::Bool(!closed)),
@@ -216,8 +286,14 @@ pub fn kind(value: &Value) -> &'static str {
 
 /// One of these types.
 pub fn union(types: impl IntoIterator<Item = Value>) -> Value {
+    let mut types = types.into_iter().peekable();
+    // As nearly always.
+    let first = types.next_if(|one| *one != Value::Bool(true) && union_of(one).is_none());
+    if let (Some(_), None) = (&first, types.peek()) {
+        return first.unwrap_or_else(any);
+    }
     let mut all: Vec<Value> = Vec::new();
-    for schema in types {
+    for schema in first.into_iter().chain(types) {
         if schema == Value::Bool(true) {
             return schema;
         }
@@ -261,9 +337,9 @@ fn alternatives(schema: &Value) -> Option<&[Value]> {
 }
 
 /// The kinds of value that a type allows, null among them; none: any.
-pub fn kinds(schema: &Value) -> Option<Vec<&'static str>> {
+pub fn kinds(schema: &Value) -> Option<Kinds> {
     if let Some(one) = only_kind(schema) {
-        return Some(vec![one]);
+        return Some(Kinds::of(one));
     }
     if let Some(all) = alternatives(schema) {
         let each = all.iter().map(kinds).collect::<Option<Vec<_>>>()?;
@@ -273,8 +349,8 @@ pub fn kinds(schema: &Value) -> Option<Vec<&'static str>> {
         return Some(KINDS.into_iter().filter(|k| values.iter().any(|v| kind(v) == *k)).collect());
     }
     let named = match schema.as_object()?.get("type")? {
-        Value::List(names) => names.to_vec(),
-        one => vec![one.clone()],
+        Value::List(names) => names,
+        one => std::slice::from_ref(one),
     };
     let known = |name: &Value| match name.as_str() {
         Some("integer") => Some("number"),
@@ -295,8 +371,8 @@ fn only_kind(schema: &Value) -> Option<&'static str> {
 }
 
 /// The kinds without null.
-pub fn solid_kinds(schema: &Value) -> Option<Vec<&'static str>> {
-    kinds(schema).map(|all| all.into_iter().filter(|k| *k != "null").collect())
+pub fn solid_kinds(schema: &Value) -> Option<Kinds> {
+    kinds(schema).map(|all| all.iter().copied().filter(|k| *k != "null").collect())
 }
 
 /// The only values that a type allows, where it lists them.
@@ -334,7 +410,7 @@ pub fn member(schema: &Value, name: &str) -> Member {
     let Some(object) = schema.as_object() else { return Member::Maybe };
     let Some(kinds) = solid_kinds(schema) else { return declared(object, name) };
     let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
-    match kinds.as_slice() {
+    match &*kinds {
         ["object"] => property(object, name),
         ["array"] if digits => item(object, name),
         ["array"] => Member::Never { what: "a list", members: Vec::new() },
@@ -612,14 +688,14 @@ pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Member, kinds, list, member, object, of_kind, of_value, tuple, union};
+    use super::{Kinds, Member, kinds, list, member, object, of_kind, of_value, tuple, union};
     use trefoil_template::Value;
 
     #[test]
     fn a_union_has_a_member_where_any_has_it() {
         let with = object([("a".into(), of_kind("number"), false)], true);
         let both = union([with, of_kind("string")]);
-        assert_eq!(kinds(&both), Some(vec!["string", "object"]));
+        assert_eq!(kinds(&both), Some(["string", "object"].into_iter().collect()));
         assert_eq!(member(&both, "a"), Member::Is { schema: of_kind("number"), optional: true });
         assert!(matches!(member(&both, "b"), Member::Never { .. }), "neither has it");
     }
@@ -636,6 +712,6 @@ mod tests {
     fn what_is_not_declared_is_not_denied_in_an_open_object() {
         let open = object([("a".into(), of_kind("number"), false)], false);
         assert_eq!(member(&open, "b"), Member::Maybe);
-        assert_eq!(kinds(&of_value(&Value::from("x"))), Some(vec!["string"]));
+        assert_eq!(kinds(&of_value(&Value::from("x"))), Some(Kinds::of("string")));
     }
 }

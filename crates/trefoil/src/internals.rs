@@ -4,7 +4,7 @@
 pub use crate::data::data;
 pub use crate::fix::{Fixed, fix, preview};
 pub use crate::load::{
-    Cache, CheckStep, Checks, LoadOptions, Loaded, Progress, ReadTrees, Report, Target, check, check_and_keep, load,
+    Cache, CheckStep, Checks, Leftovers, LoadOptions, Loaded, Progress, Report, Target, check, check_and_keep, load,
     programs, rules,
 };
 

@@ -36,6 +36,9 @@ const PREFIXES: &[(&str, usize, &str)] = &[
     ("Bearer ", 16, "a bearer token"),
 ];
 
+/// How keys end whose values are shorter than a token.
+const PASSWORDS: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
+
 /// Keys of manifests whose values are credentials.
 const KEYS: &[&str] = &[
     "apikey",
@@ -67,6 +70,9 @@ const STAND_INS: &[&str] = &["example", "your", "xxxx", "placeholder", "changeme
 pub(super) fn in_text(text: &str) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let places = places(text);
+    if places.is_empty() {
+        return found;
+    }
     for (prefix, least, what) in PREFIXES {
         for start in starting(text, &places, prefix) {
             let word = text.get(..start).is_none_or(|b| !b.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
@@ -221,12 +227,17 @@ pub(super) fn is_key(key: &str) -> bool {
 
 /// Whether a value is a password, if its key says that it is one: shorter than a token.
 pub(super) fn is_password(key: &str, value: &str) -> bool {
+    let ends = |end: &str| {
+        key.len().checked_sub(end.len()).and_then(|at| key.get(at..)).is_some_and(|last| last.eq_ignore_ascii_case(end))
+    };
+    // Next to no key ends so, and every text of a file is asked.
+    if !PASSWORDS.into_iter().any(ends) {
+        return false;
+    }
     let value = value.trim();
-    let lower = key.to_ascii_lowercase();
     let name = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     let mixed = value.chars().any(|c| c.is_ascii_digit()) && value.chars().any(|c| c.is_ascii_alphabetic());
-    ["password", "passwd", "passphrase", "pwd"].iter().any(|end| lower.ends_with(end))
-        && value.len() >= 6
+    value.len() >= 6
         && mixed
         && !name
         && value.chars().all(in_value)

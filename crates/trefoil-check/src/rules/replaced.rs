@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Declaration, DeclarationKind, SlotId, StepKind, types};
 use trefoil_syntax::hash::HashMap;
-use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity};
 
 use super::lost_write::written;
 use crate::rule::Context;
@@ -96,13 +96,11 @@ fn owner<'p>(labels: &HashMap<&str, usize>, path: &'p str) -> Option<(&'p str, &
 pub(super) fn seeds(cx: &mut Context<'_>) {
     let facts = cx.model.facts;
     let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
-    let nodes: Vec<_> = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node).collect();
-    if nodes.is_empty() {
+    let nodes = Extents::of(facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node));
+    if nodes.0.is_empty() {
         return;
     }
-    let written = |at: Location| {
-        nodes.iter().any(|n| n.at.file == at.file && n.extent.start <= at.span.start && at.span.end <= n.extent.end)
-    };
+    let written = |at: Location| nodes.hold(at);
     let seeds: HashMap<Location, _> = keys().filter(|d| !written(d.at)).map(|d| (d.at, d)).collect();
     let mut found = Vec::new();
     for key in keys().filter(|d| written(d.at)) {
@@ -116,6 +114,30 @@ pub(super) fn seeds(cx: &mut Context<'_>) {
         }
     }
     found.into_iter().for_each(|d| cx.report(d));
+}
+
+/// Where declarations begin, in order, and how far they and those before them in the file reach.
+struct Extents(Vec<(FileId, u32, u32)>);
+
+impl Extents {
+    fn of<'d>(all: impl Iterator<Item = &'d Declaration>) -> Self {
+        Self::sorted(all.map(|d| (d.at.file, d.extent.start, d.extent.end)).collect())
+    }
+    fn sorted(mut extents: Vec<(FileId, u32, u32)>) -> Self {
+        extents.sort_unstable();
+        let mut last: Option<(FileId, u32)> = None;
+        for (file, _, end) in &mut extents {
+            *end = last.filter(|(before, _)| before == file).map_or(*end, |(_, reach)| reach.max(*end));
+            last = Some((*file, *end));
+        }
+        Self(extents)
+    }
+    /// Whether a place is in one of them.
+    fn hold(&self, at: Location) -> bool {
+        let after = self.0.partition_point(|(file, start, _)| (*file, *start) <= (at.file, at.span.start));
+        let before = after.checked_sub(1).and_then(|before| self.0.get(before));
+        before.is_some_and(|(file, _, end)| *file == at.file && at.span.end <= *end)
+    }
 }
 
 /// The path to a key from the root of its tree, as the nodes that write below it name it.
@@ -135,4 +157,20 @@ fn tree_path(model: &Model<'_>, key: &Declaration) -> String {
         .filter_map(|path| path.split_once('.'))
         .filter(|(_, rest)| rest.strip_prefix(&*inner).is_some_and(|below| below.starts_with('.')));
     roots.next().map_or_else(|| inner.clone(), |(root, _)| format!("{root}.{inner}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_syntax::{FileId, Location, Span};
+
+    use super::Extents;
+
+    #[test]
+    fn a_place_is_held_by_any_extent_around_it() {
+        let (one, other) = (FileId(0), FileId(1));
+        let extents = Extents::sorted(vec![(one, 40, 50), (one, 0, 30), (one, 5, 10), (other, 0, 3)]);
+        let held = |file, start, end| extents.hold(Location::new(file, Span::new(start, end)));
+        assert!(held(one, 6, 9) && held(one, 12, 30) && held(one, 40, 50) && held(other, 0, 3));
+        assert!(!held(one, 12, 31) && !held(one, 31, 40) && !held(other, 6, 9) && !held(FileId(2), 0, 1));
+    }
 }

@@ -228,7 +228,7 @@ fn unequal(compared: &Compared) -> Option<Settled> {
             types::spoken_kinds(&others)
         );
         let bare = |text: &str| never(why.clone()).help(format!("write `{text}` without quotes")).change(Change::Bare);
-        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
+        return Some(match (other.literal.as_ref().map(|l| (l, l.as_str())), &*kinds) {
             (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => bare(text),
             (Some((_, Some(text))), ["boolean"]) if boolean(text).is_some() => {
                 let text = boolean(text)?;
@@ -242,7 +242,7 @@ fn unequal(compared: &Compared) -> Option<Settled> {
             _ => never(why),
         });
     }
-    if let (["number"], Some(number)) = (kinds.as_slice(), other.literal.as_ref().and_then(Value::as_f64)) {
+    if let (["number"], Some(number)) = (&*kinds, other.literal.as_ref().and_then(Value::as_f64)) {
         let (low, high) = (bound(&value.schema, "minimum"), bound(&value.schema, "maximum"));
         if low.is_some_and(|low| number < low) || high.is_some_and(|high| number > high) {
             return Some(never(format!("`{}` is {}", value.words, range(low, high)?)));

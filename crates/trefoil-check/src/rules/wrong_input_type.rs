@@ -241,8 +241,8 @@ fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow
     }
     let given = match value {
         Expr::Const(Value::Str(text)) => match serde_json::from_str::<Value>(text.trim()) {
-            Ok(read) => vec![types::kind(&read)],
-            Err(_) => vec!["string"],
+            Ok(read) => types::Kinds::of(types::kind(&read)),
+            Err(_) => types::Kinds::of("string"),
         },
         other => types::solid_kinds(&cx.model.types().expr(flow, other, None)).unwrap_or_default(),
     };

@@ -61,7 +61,11 @@ impl Bound {
     }
     /// Several, as `most` says what costs of theirs come to at most; it is asked of every part by itself.
     fn combine(all: &[&Self], most: &dyn Fn(&[u64]) -> u64) -> Self {
-        let ask = |cost: &dyn Fn(&Self) -> u64| most(&all.iter().map(|b| cost(b)).collect::<Vec<_>>());
+        // Most programs do one of the things that are counted, and what costs nothing costs nothing together.
+        let ask = |cost: &dyn Fn(&Self) -> u64| {
+            let costs: Vec<u64> = all.iter().map(|b| cost(b)).collect();
+            if costs.iter().all(|cost| *cost == 0) { 0 } else { most(&costs) }
+        };
         if all.iter().any(|b| b.endless) && ask(&|b| u64::from(b.endless)) > 0 {
             return Self::endless();
         }

@@ -1,5 +1,7 @@
 //! Worst-case numbers of calls, and what they cost, through loops, retries, fan-outs and iterations.
 
+use std::rc::Rc;
+
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
@@ -10,7 +12,7 @@ use trefoil_template::Value;
 
 use super::apart::Apart;
 use super::bound::{Bound, Calls};
-use super::calls::{callees_first, recursive};
+use super::calls::CallGraph;
 use super::visits::Ways;
 
 /// What a list that only the run knows is called where somebody reads the bound.
@@ -31,6 +33,8 @@ pub struct Costs<'p> {
     flows: HashMap<FlowId, Calls>,
     /// By flow: whether it was counted.
     counted: Vec<bool>,
+    /// Which flow calls which.
+    calls: Rc<CallGraph>,
     /// By flow: whether calls lead back to it.
     recursive: Vec<bool>,
 }
@@ -38,9 +42,21 @@ pub struct Costs<'p> {
 impl<'p> Costs<'p> {
     /// Nothing counted yet.
     pub fn new(program: &'p Program) -> Self {
-        let (recursive, counted) = (recursive(program), vec![false; program.flows.len()]);
-        let name = Box::new(written);
-        Self { program, name, model: None, price: None, once: false, flows: HashMap::default(), counted, recursive }
+        Self::over(program, Rc::new(CallGraph::of(program)))
+    }
+    /// The same where it is known which flow calls which.
+    pub(super) fn over(program: &'p Program, calls: Rc<CallGraph>) -> Self {
+        Self {
+            program,
+            name: Box::new(written),
+            model: None,
+            price: None,
+            once: false,
+            flows: HashMap::default(),
+            counted: calls.none(),
+            recursive: calls.recursive(),
+            calls,
+        }
     }
     /// The same, with lists and models called by these names, and the calls of each model by itself.
     pub fn naming(
@@ -83,7 +99,7 @@ impl<'p> Costs<'p> {
             return known.clone();
         }
         // What it calls is counted before it, so that a long chain of calls takes no stack.
-        for flow in callees_first(self.program, std::iter::once(id), &mut self.counted) {
+        for flow in self.calls.callees_first(std::iter::once(id), &mut self.counted) {
             let calls = if self.recursive.get(flow.index()) == Some(&true) {
                 self.endless(flow)
             } else {

@@ -23,7 +23,7 @@ fn below(held: &Value, wanted: &Value, way: &mut Vec<String>) -> Option<String> 
         return (!what.is_empty())
             .then(|| format!("{what} must be {}, not {}", types::spoken_kinds(&needs), types::spoken_kinds(&is)));
     }
-    match (is.as_slice(), needs.as_slice()) {
+    match (&*is, &*needs) {
         // An empty list has no items that could be wrong, but nobody passes a list to leave it empty.
         (["array"], ["array"]) => inside(&types::item_of(held), &types::item_of(wanted), "an item".to_owned(), way),
         (["object"], ["object"]) => {

@@ -28,10 +28,12 @@ mod writers;
 pub mod written;
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use trefoil_ir::{Facts, FlowId, Program, SlotId, StateMachine, StepId, StepKind, walk};
 use trefoil_syntax::hash::HashMap;
 
+use calls::CallGraph;
 use compare::Compared;
 use cost::Costs;
 use flow::Reach;
@@ -60,6 +62,7 @@ pub struct Model<'p> {
     steps: OnceCell<Vec<(FlowId, StepId)>>,
     reachable: OnceCell<Vec<(FlowId, StepId)>>,
     around: OnceCell<HashMap<StepId, StepId>>,
+    calls: OnceCell<Rc<CallGraph>>,
 }
 
 impl<'p> Model<'p> {
@@ -80,7 +83,12 @@ impl<'p> Model<'p> {
             steps: OnceCell::new(),
             reachable: OnceCell::new(),
             around: OnceCell::new(),
+            calls: OnceCell::new(),
         }
+    }
+    /// Which flow calls which.
+    fn calls(&self) -> &Rc<CallGraph> {
+        self.calls.get_or_init(|| Rc::new(CallGraph::of(self.program)))
     }
     /// What could not be read.
     pub fn gaps(&self) -> &Gaps {
@@ -100,7 +108,7 @@ impl<'p> Model<'p> {
         known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
     }
     fn known(&self) -> &defined::Known<'p> {
-        self.known.get_or_init(|| defined::known(self.program, &self.roots, self.types()))
+        self.known.get_or_init(|| defined::known(self.program, self.calls(), &self.roots, self.types()))
     }
     /// Every step, whether a run can reach it or not, with the flow it is in; parents before what is in them.
     pub fn steps(&self) -> &[(FlowId, StepId)] {
@@ -169,7 +177,7 @@ impl<'p> Model<'p> {
     }
     /// Where values come from.
     pub fn taint(&self) -> &Taint {
-        self.taint.get_or_init(|| Taint::of(self.program, &self.roots))
+        self.taint.get_or_init(|| Taint::of(self.program, self.calls(), &self.roots))
     }
     /// The state machines that a run can reach, with what is known about their states.
     pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
@@ -193,6 +201,6 @@ impl<'p> Model<'p> {
     }
     /// Worst-case numbers of calls; counted when they are asked for.
     pub fn costs(&self) -> Costs<'p> {
-        Costs::new(self.program)
+        Costs::over(self.program, self.calls().clone())
     }
 }

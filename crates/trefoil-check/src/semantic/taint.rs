@@ -14,7 +14,7 @@ use trefoil_ir::{
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::calls::callees_first;
+use super::calls::CallGraph;
 use super::rendered::Slotted;
 
 /// Where a value can come from, each with a place where it does.
@@ -119,7 +119,7 @@ impl Held {
 
 impl Taint {
     /// Of a program that a run may start at these flows.
-    pub fn of(program: &Program, roots: &[FlowId]) -> Self {
+    pub fn of(program: &Program, calls: &CallGraph, roots: &[FlowId]) -> Self {
         let mut taint = Self {
             slots: program.flows.iter().map(|f| vec![Held::default(); f.slots.len()]).collect(),
             outputs: vec![Held::default(); program.flows.len()],
@@ -134,7 +134,7 @@ impl Taint {
             input.named = entry.intake.fields.iter().map(|f| (f.name.clone(), from(f.origin))).collect();
             taint.intake(program, root, &input);
         }
-        let order = callees_first(program, roots.iter().copied(), &mut vec![false; program.flows.len()]);
+        let order = calls.callees_first(roots.iter().copied(), &mut calls.none());
         let mut steps: HashMap<FlowId, Vec<StepId>> = HashMap::default();
         for (flow, step) in walk::reachable_from(program, roots) {
             steps.entry(flow).or_default().push(step);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use trefoil::internals::fix::{Change, Mended};
-use trefoil::internals::{Checks, Fixed, LoadOptions, ReadTrees, Report};
+use trefoil::internals::{Checks, Fixed, Leftovers, LoadOptions, Report};
 use trefoil_check::catalogue::in_order;
 use trefoil_check::{Limits, Rule};
 use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
@@ -79,7 +79,7 @@ pub fn run(args: &Check) -> u8 {
         progress: progress.as_ref().map(Progress::listener),
         ..LoadOptions::default()
     };
-    let mut read = ReadTrees::default();
+    let mut read = Leftovers::default();
     let fixed = match (args.fix, args.diff) {
         (_, true) => trefoil::internals::preview(&args.paths, &options),
         (true, false) => trefoil::internals::fix(&args.paths, &options),

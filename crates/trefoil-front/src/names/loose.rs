@@ -3,38 +3,34 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Found, Inside, Members, Names, member};
+use super::{Entry, Found, Inside, Members, member};
 use trefoil_ir::Defined;
 use trefoil_template::Value;
 
 /// A value whose members are read even where its type has none of that name.
 #[must_use]
 pub fn loose(value: Entry) -> Entry {
-    let typed = value.clone();
-    value.inner(Loose(typed))
+    let places = match value.inside {
+        Inside::Value(places) | Inside::Loose(places) => places,
+        Inside::Names(_) => Members::default(),
+    };
+    Entry { inside: Inside::Loose(places), ..value }
 }
 
-struct Loose(Entry);
-
-impl Names for Loose {
-    fn get(&self, name: &str) -> Found {
-        let no_places = Members::default();
-        let places = match &self.0.inside {
-            Inside::Value(places) => places,
-            Inside::Names(_) => &no_places,
-        };
-        match member(&self.0, places, name) {
-            Found::Is(entry) => Found::Is(loose(entry)),
-            Found::Maybe(entry) => Found::Maybe(loose(entry)),
-            Found::Never(_) => Found::Maybe(loose(Entry::new(Value::Bool(true)).defined(Defined::Never))),
-        }
+/// A member of such a value.
+pub(super) fn get(of: &Entry, places: &Members, name: &str) -> Found {
+    match member(of, places, name) {
+        Found::Is(entry) => Found::Is(loose(entry)),
+        Found::Maybe(entry) => Found::Maybe(loose(entry)),
+        Found::Never(_) => Found::Maybe(loose(Entry::new(Value::Bool(true)).defined(Defined::Never))),
     }
+}
 
-    fn all(&self) -> Vec<(Arc<str>, Entry)> {
-        let declared = self.0.schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let names = declared.map(|(name, _)| name.clone());
-        names.filter_map(|name| Some((name.clone(), found(self.get(&name))?))).collect()
-    }
+/// The members that its type declares.
+pub(super) fn all(of: &Entry, places: &Members) -> Vec<(Arc<str>, Entry)> {
+    let declared = of.schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let names = declared.map(|(name, _)| name.clone());
+    names.filter_map(|name| Some((name.clone(), found(get(of, places, &name))?))).collect()
 }
 
 fn found(found: Found) -> Option<Entry> {

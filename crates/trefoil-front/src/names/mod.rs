@@ -93,6 +93,8 @@ pub enum Doubt {
 pub enum Inside {
     /// The members of a value: those of its type, with the places where they are declared.
     Value(Members),
+    /// The same of a value that may have others as well.
+    Loose(Members),
     /// Names of their own.
     Names(Arc<dyn Names>),
 }
@@ -194,13 +196,18 @@ impl Entry {
         match &self.inside {
             Inside::Names(names) => names.get(name),
             Inside::Value(places) => member(self, places, name),
+            Inside::Loose(places) => loose::get(self, places, name),
         }
     }
     /// The names inside, as editors offer them.
     pub fn offer(&self) -> Vec<Name> {
-        let Inside::Names(names) = &self.inside else { return Vec::new() };
-        let offered = names.all().into_iter();
+        let offered = match &self.inside {
+            Inside::Names(names) => names.all(),
+            Inside::Loose(places) => loose::all(self, places),
+            Inside::Value(_) => Vec::new(),
+        };
         offered
+            .into_iter()
             .map(|(name, Entry { schema, defined, declared, note, .. })| Name { name, declared, defined, schema, note })
             .collect()
     }

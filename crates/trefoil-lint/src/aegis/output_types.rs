@@ -67,7 +67,7 @@ fn of_text(unit: &Workflow<'_, '_>, schema: &Value, text: &Text, top: bool) -> O
     if !top || kinds.contains(&"string") {
         return types::refuses(schema, &Value::Str(text.value.clone())).filter(|_| constant);
     }
-    let [kind] = kinds.as_slice() else { return None };
+    let [kind] = &*kinds else { return None };
     if constant {
         return match converted(kind, written) {
             Some(value) => types::refuses(schema, &value),

@@ -439,13 +439,19 @@ pub(super) fn programs(loader: &mut Loader, path: &Path) -> Vec<(Program, Vec<Fl
     programs.into_iter().map(|Linked { program, entries, .. }| (program, sound(entries))).collect()
 }
 
-/// Checks everything below the paths; which manifests that were and whether each was proved, and whether a path was of no use.
-pub(super) fn check(
-    loader: &mut Loader,
-    paths: &[String],
-    found: &mut Diagnostics,
-    facts: &mut Facts,
-) -> (BTreeMap<FileId, bool>, bool) {
+/// What was checked below paths.
+#[derive(Default)]
+pub(super) struct Checked {
+    /// The manifests, and whether each was proved.
+    pub files: BTreeMap<FileId, bool>,
+    /// A path was of no use.
+    pub unreadable: bool,
+    /// What was made of them.
+    pub programs: Vec<Linked>,
+}
+
+/// Checks everything below the paths.
+pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnostics, facts: &mut Facts) -> Checked {
     let mut unreadable = false;
     let mut groups: Vec<FolderGroup> = Vec::new();
     let mut useless = BTreeSet::new();
@@ -464,7 +470,7 @@ pub(super) fn check(
             }
         }
     }
-    let mut checked = BTreeMap::new();
+    let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
     let mut told = Told::default();
     for FolderGroup { root, named, everything, .. } in groups {
         let mut found = Vec::new();
@@ -511,7 +517,8 @@ pub(super) fn check(
             let named = named_ids.contains(&file);
             let foreign = !named && folder.document(file).is_none() && is_foreign(manifest, loader.files());
             if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
-                found.extend(trefoil_check::check_tree(root, file));
+                let shown = loader.shown_in(file, manifest.suppressions.is_some());
+                found.extend(trefoil_check::check_tree(root, file, &shown));
             }
             match folder.document(file) {
                 Some(_) => drop(checked.insert(file, made.is_proved(file))),
@@ -526,9 +533,10 @@ pub(super) fn check(
         found.extend(made.findings);
         told.groups.push(found);
         facts.merge(made.facts);
+        programs.extend(made.programs);
     }
     found.extend(told.each_once());
-    (checked, unreadable)
+    Checked { files: checked, unreadable, programs }
 }
 
 /// What was found in each group of files. A file that several groups lead to is told of by the one that it was checked in, else

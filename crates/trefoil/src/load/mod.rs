@@ -36,6 +36,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 pub use cache::Cache;
 pub use target::Target;
 
+use lower::Checked;
 use read::Loader;
 
 use crate::door::{Door, Named};
@@ -223,23 +224,24 @@ pub fn programs(path: &Path, options: &LoadOptions) -> Vec<(Program, Vec<FlowId>
     lower::programs(&mut Loader::new(options.clone()), path)
 }
 
-/// What was read for a report. Taking it apart, node by node, takes a twentieth of the time of a check: whoever ends with the
-/// report need not wait for that.
+/// What was read and made for a report. Taking it apart, node by node, takes a twentieth of the time of a check: whoever ends
+/// with the report need not wait for that.
 #[derive(Default)]
-pub struct ReadTrees(#[allow(dead_code, reason = "is only there to be kept")] Vec<Arc<read::Manifest>>);
+#[allow(dead_code, reason = "is only there to be kept")]
+pub struct Leftovers(Vec<Arc<read::Manifest>>, Vec<made::Linked>);
 
 /// Checks files and folders: every finding of every manifest in one pass, each once.
 pub fn check(paths: &[String], options: &LoadOptions) -> Report {
     check_and_keep(paths, options).0
 }
 
-/// The same, and what was read for it.
-pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, ReadTrees) {
+/// The same, and what is left of it.
+pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, Leftovers) {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
     let mut facts = Facts::of(options.facts());
-    let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
+    let Checked { files: checked, unreadable, programs } = lower::check(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle(found, &checked);
     let (files, trees, _) = loader.into_read();
-    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, ReadTrees(trees))
+    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, Leftovers(trees, programs))
 }

@@ -109,7 +109,15 @@ impl Loader {
             |file: FileId, files: &Files| files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from));
         let own = file.and_then(|file| folder(file, self.files()));
         let here = program.files().iter().all(|f| folder(*f, self.files()) == own);
-        let levels = self.options.checks.clone().filter(|_| here && !self.speaks()).map(|c| self.levels(&c, file));
+        let speaks = !here || self.speaks();
+        self.shown_if(file, speaks)
+    }
+    /// The same of a file by itself; whether a comment in it speaks to the checker.
+    pub fn shown_in(&mut self, file: FileId, speaks: bool) -> impl Fn(&Rule) -> bool + use<> {
+        self.shown_if(Some(file), speaks)
+    }
+    fn shown_if(&mut self, file: Option<FileId>, speaks: bool) -> impl Fn(&Rule) -> bool + use<> {
+        let levels = self.options.checks.clone().filter(|_| !speaks).map(|checks| self.levels(&checks, file));
         move |rule| levels.as_ref().is_none_or(|levels| levels.shows(rule))
     }
     /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether

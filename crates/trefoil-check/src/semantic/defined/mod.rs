@@ -22,7 +22,7 @@ use trefoil_ir::{
 use lacks::Lack;
 use look::Place;
 
-use super::calls::callees_first;
+use super::calls::CallGraph;
 use super::cases::{Truth, truth};
 use super::reads::{Defined, Read, Why};
 use super::slots::{Slots, State};
@@ -46,11 +46,11 @@ struct End {
 
 /// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
 /// them, which is where they get their values from.
-pub fn known<'p>(program: &'p Program, roots: &[FlowId], types: &Types<'p>) -> Known<'p> {
-    // A step reads about twice; growing would copy all that is there.
-    let reads = Vec::with_capacity(2 * program.steps.len());
+pub fn known<'p>(program: &'p Program, calls: &CallGraph, roots: &[FlowId], types: &Types<'p>) -> Known<'p> {
+    // A step reads about three times; growing would copy all that is there.
+    let reads = Vec::with_capacity(3 * program.steps.len());
     let mut known = Known { reads, of_flow: HashMap::default(), ends: HashMap::default() };
-    let mut seen = vec![false; program.flows.len()];
+    let mut seen = calls.none();
     for step in &program.steps {
         if let (StepKind::ForEach(each), flows) = (&step.kind, &mut seen)
             && let Some(body) = flows.get_mut(each.body.index())
@@ -59,7 +59,7 @@ pub fn known<'p>(program: &'p Program, roots: &[FlowId], types: &Types<'p>) -> K
         }
     }
     let all = (0..program.flows.len() as u32).map(FlowId);
-    let order = callees_first(program, roots.iter().copied().chain(all), &mut seen);
+    let order = calls.callees_first(roots.iter().copied().chain(all), &mut seen);
     let mut todo: Vec<(FlowId, Option<Captured>)> = order.into_iter().rev().map(|flow| (flow, None)).collect();
     while let Some((id, captured)) = todo.pop() {
         let Some(flow) = program.flow(id).filter(|_| !known.ends.contains_key(&id)) else { continue };

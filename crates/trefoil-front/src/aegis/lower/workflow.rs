@@ -29,6 +29,7 @@ pub fn lower(
     let fixed = names.fixed;
     let initial = workflow.initial.as_ref().map_or(Some(0), |text| names.index(&text.value)).unwrap_or(0);
     let states = workflow.states.iter().enumerate();
+    lowering.builder.expect(workflow.states.len() + 1);
     let machine = StateMachine {
         states: states.map(|(i, s)| state(lowering, &scene, &mut slots, i, s)).collect(),
         initial: StateId(initial as u32),

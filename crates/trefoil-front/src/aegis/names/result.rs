@@ -10,11 +10,41 @@ use super::known::{Outcome, StateNames, WorkflowNames};
 use super::spelling::path;
 use super::whole;
 use crate::names::Members;
-use crate::names::{Entry, Found, Listed, Names, Read, Sort, loose};
-use crate::types::{integer_type, is_closed, list_of, object_of, text_type};
+use crate::names::{Entry, Found, Listed, Names, Nothing, Read, Sort, loose};
+use crate::types::{integer_type, is_closed, list_of, number_type, object_of, text_type};
 
 /// What the result of one container has, beside the same again under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
+
+/// What a result has, in this order; none: what another workflow leaves in it.
+fn names(outcome: &Outcome) -> Option<&'static [&'static str]> {
+    Some(match outcome {
+        Outcome::Open => return None,
+        Outcome::Container => {
+            &["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts", "output", "error", "execution_id"]
+        }
+        Outcome::Containers(_) => &[
+            "output",
+            "results",
+            "overall_success",
+            "completion",
+            "succeeded",
+            "failed",
+            "status",
+            "error",
+            "execution_id",
+        ],
+        Outcome::Agent => &["output", "score", "confidence", "status", "error", "execution_id"],
+        Outcome::Parallel { .. } => {
+            &["consensus", "agents", "score", "confidence", "output", "status", "error", "execution_id"]
+        }
+        Outcome::Human => &["response", "feedback", "output", "status", "error", "execution_id"],
+        Outcome::Command | Outcome::Echo => {
+            &["output", "stdout", "stderr", "exit_code", "status", "error", "execution_id"]
+        }
+        Outcome::Update => &["updated", "output", "stdout", "stderr", "exit_code", "status", "error", "execution_id"],
+    })
+}
 
 /// What a consensus may have under `metadata`, by its strategy.
 const METADATA: [&str; 9] = [
@@ -32,7 +62,7 @@ const METADATA: [&str; 9] = [
 /// The result of a state, named by so many segments. Whether it is there by then is not said here.
 pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
     let inside = Fields { names: names.clone(), state, depth };
-    let made = || inside.listed().schema();
+    let made = || inside.schema();
     let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.get_or_init(made).clone());
     let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
     Entry { schema, ..Entry::names(inside) }
@@ -63,11 +93,23 @@ struct Fields {
 
 impl Names for Fields {
     fn get(&self, name: &str) -> Found {
-        self.listed().get(name)
+        match self.named() {
+            Named::Others(listed) => listed.get(name),
+            Named::Fields(state, names) if names.contains(&name) => Found::Is(self.field(state, name)),
+            Named::Fields(_, names) => {
+                let names = names.iter().map(|name| Arc::from(*name)).collect();
+                Found::Never(Nothing { what: Some("an object"), names })
+            }
+        }
     }
 
     fn all(&self) -> Vec<(Arc<str>, Entry)> {
-        self.listed().all()
+        match self.named() {
+            Named::Others(listed) => listed.all(),
+            Named::Fields(state, names) => {
+                names.iter().map(|name| (Arc::from(*name), self.field(state, name))).collect()
+            }
+        }
     }
 
     fn read(&self) -> Option<Read> {
@@ -76,50 +118,57 @@ impl Names for Fields {
     }
 }
 
+/// What a result has.
+enum Named<'n> {
+    /// These fields. Each is made when somebody names it.
+    Fields(&'n StateNames, &'static [&'static str]),
+    /// What another workflow leaves.
+    Others(Listed),
+}
+
 impl Fields {
-    fn listed(&self) -> Listed {
-        let Some(state) = self.names.states.get(self.state) else { return Listed::default() };
-        let fields = match &state.outcome {
-            Outcome::Open => return self.open(state),
-            Outcome::Container => {
-                return Listed::new(CONTAINER.map(|name| (name, container_field(name))).into_iter().chain([
-                    ("output", container()),
-                    ("error", text()),
-                    ("execution_id", self.run_id()),
-                ]));
+    fn named(&self) -> Named<'_> {
+        match self.names.states.get(self.state) {
+            None => Named::Others(Listed::default()),
+            Some(state) => match names(&state.outcome) {
+                Some(names) => Named::Fields(state, names),
+                None => Named::Others(self.open(state)),
+            },
+        }
+    }
+
+    /// Its type.
+    fn schema(&self) -> Value {
+        match self.named() {
+            Named::Others(listed) => listed.schema(),
+            Named::Fields(state, names) => {
+                object_of(names.iter().map(|name| (Arc::from(*name), self.field(state, name).schema)))
             }
-            Outcome::Containers(steps) => vec![
-                ("output", Listed::of(steps.iter().map(|step| (step.clone(), container()))).entry()),
-                ("results", any()),
-                ("overall_success", any()),
-                ("completion", any()),
-                ("succeeded", any()),
-                ("failed", any()),
-            ],
-            Outcome::Agent => vec![
-                ("output", answer(state.answers.first())),
-                ("score", self.measure(state, "score")),
-                ("confidence", self.measure(state, "confidence")),
-            ],
-            Outcome::Parallel { .. } => parallel(&state.answers),
-            Outcome::Human => vec![
-                ("response", any().read(self.names.response(self.state), self.depth + 1)),
-                ("feedback", self.member(state, &["output", "feedback"])),
-                ("output", self.replied()),
-            ],
-            Outcome::Command | Outcome::Echo => {
-                vec![("output", self.printed(state)), ("stdout", text()), ("stderr", text()), ("exit_code", integer())]
+        }
+    }
+
+    /// One of the fields.
+    fn field(&self, state: &StateNames, name: &str) -> Entry {
+        match (&state.outcome, name) {
+            (_, "execution_id") => self.run_id(),
+            (Outcome::Container, "output") => container(),
+            (Outcome::Container, name) if name != "error" => container_field(name),
+            (_, "error" | "status") => text(),
+            (Outcome::Containers(steps), "output") => {
+                Listed::of(steps.iter().map(|step| (step.clone(), container()))).entry()
             }
-            Outcome::Update => vec![
-                ("updated", Entry::new(list_of(text_type()))),
-                ("output", self.printed(state)),
-                ("stdout", text()),
-                ("stderr", text()),
-                ("exit_code", integer()),
-            ],
-        };
-        let common = [("status", text()), ("error", text()), ("execution_id", self.run_id())];
-        Listed::new(fields.into_iter().chain(common))
+            (Outcome::Agent, "output") => answer(state.answers.first()),
+            (Outcome::Agent, what) => self.measure(state, what),
+            (Outcome::Parallel { .. }, name) => parallel(&state.answers, name),
+            (Outcome::Human, "response") => any().read(self.names.response(self.state), self.depth + 1),
+            (Outcome::Human, "feedback") => self.member(state, &["output", "feedback"]),
+            (Outcome::Human, "output") => self.replied(),
+            (Outcome::Update, "updated") => Entry::new(list_of(text_type())),
+            (Outcome::Command | Outcome::Echo | Outcome::Update, "output") => self.printed(state),
+            (_, "exit_code") => integer(),
+            (_, "stdout" | "stderr") => text(),
+            _ => any(),
+        }
     }
 
     fn run_id(&self) -> Entry {
@@ -193,10 +242,6 @@ fn integer() -> Entry {
     loose(Entry::new(integer_type()))
 }
 
-fn number_type() -> Value {
-    Value::from_iter([("type", Value::from("number"))])
-}
-
 fn number() -> Entry {
     loose(Entry::new(number_type()))
 }
@@ -217,9 +262,9 @@ fn container() -> Entry {
     Listed::new(CONTAINER.map(|name| (name, container_field(name)))).entry()
 }
 
-/// Of several agents, where all answer alike.
-fn parallel(answers: &[Answer]) -> Vec<(&'static str, Entry)> {
-    let alike = match answers {
+/// A field of the result of several agents. Where all answer alike, so do the items of its lists.
+fn parallel(answers: &[Answer], name: &str) -> Entry {
+    let alike = || match answers {
         [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),
         _ => Value::Bool(true),
     };
@@ -227,22 +272,24 @@ fn parallel(answers: &[Answer]) -> Vec<(&'static str, Entry)> {
         let each = answers.iter().enumerate().map(|(i, a)| (Arc::from(i.to_string()), None, of(a)));
         loose(Entry::new(list_of(schema)).members(Members::of(each.collect())))
     };
-    let output = |answer: &Answer| Members::of(vec![(Arc::from("output"), None, answer.members.clone())]);
-    let each = [("output", alike.clone()), ("score", number_type()), ("confidence", number_type())];
-    let each = object_of(each.into_iter().map(|(name, schema)| (Arc::from(name), schema)));
-    let metadata = Listed::new(METADATA.map(|name| (name, any()))).others(any()).entry();
-    let consensus = Listed::new([
-        ("score", number()),
-        ("confidence", number()),
-        ("strategy", text()),
-        ("binary_valid", any()),
-        ("metadata", metadata),
-    ]);
-    vec![
-        ("consensus", consensus.entry()),
-        ("agents", list(each, &output)),
-        ("score", number()),
-        ("confidence", number()),
-        ("output", list(alike, &|answer| answer.members.clone())),
-    ]
+    match name {
+        "consensus" => {
+            let metadata = Listed::new(METADATA.map(|name| (name, any()))).others(any()).entry();
+            let consensus = Listed::new([
+                ("score", number()),
+                ("confidence", number()),
+                ("strategy", text()),
+                ("binary_valid", any()),
+                ("metadata", metadata),
+            ]);
+            consensus.entry()
+        }
+        "agents" => {
+            let output = |answer: &Answer| Members::of(vec![(Arc::from("output"), None, answer.members.clone())]);
+            let each = [("output", alike()), ("score", number_type()), ("confidence", number_type())];
+            list(object_of(each.into_iter().map(|(name, schema)| (Arc::from(name), schema))), &output)
+        }
+        "output" => list(alike(), &|answer| answer.members.clone()),
+        _ => number(),
+    }
 }

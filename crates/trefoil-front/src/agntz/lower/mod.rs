@@ -30,9 +30,9 @@ struct Lowering<'u, 'p> {
 /// Lowers what entries reach; the flow of each entry that is an agent, by its document.
 pub fn lower(units: &Units<'_>, entries: &[usize]) -> (Option<Program>, Vec<(usize, FlowId)>) {
     let mut lowering = Lowering { units, builder: Builder::default(), done: BTreeSet::new() };
-    for _ in 0..units.flows {
-        lowering.builder.reserve_flow();
-    }
+    lowering.builder.reserve_flows(units.flows as usize);
+    // An agent is a call, and a step of whoever calls it.
+    lowering.builder.expect(2 * units.flows as usize);
     entries.iter().for_each(|entry| lowering.document(*entry));
     let flow = |entry: &usize| Some((*entry, units.agents.get(entry)?.as_ref()?.signature.flow));
     let entries: Vec<_> = entries.iter().filter_map(flow).collect();

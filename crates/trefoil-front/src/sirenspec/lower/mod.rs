@@ -30,6 +30,7 @@ pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: b
     let mut made = Made::new(builder, flow.known.slots.clone());
     let carried = flow.carried(&mut made);
     let nodes = 0..flow.manifest.nodes.len();
+    made.builder.expect(nodes.len() + 1);
     let steps: Vec<StepId> = nodes.filter_map(|at| node::lower(flow, &mut made, &carried, at)).collect();
     let origin = flow.known.at(flow.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span));
     let graph = graph::graph(flow, &carried, &steps);

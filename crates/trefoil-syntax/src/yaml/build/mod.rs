@@ -14,6 +14,7 @@ use super::tree::{Entry, Kind, Node, Scalar, Text};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
+use crate::hash::HashSet;
 use crate::span::{Location, Span};
 
 /// After this many findings in one file, one says that there are more.
@@ -73,6 +74,8 @@ pub(super) struct TreeBuilder<'a> {
     stack: Vec<OpenCollection>,
     /// Empty lists with room, for the mappings to come: most of them are small, and few have the size that a list grows to.
     spare: Vec<Vec<Entry>>,
+    /// The keys so far: a file has few, and each many times.
+    keys: HashSet<Arc<str>>,
     anchors: Vec<Option<Built>>,
     nodes: u64,
     /// Bytes of the texts that aliases stand for.
@@ -95,6 +98,7 @@ impl<'a> TreeBuilder<'a> {
             masked,
             stack: Vec::new(),
             spare: Vec::new(),
+            keys: HashSet::default(),
             anchors: Vec::new(),
             nodes: 0,
             aliased: 0,

@@ -1,5 +1,7 @@
 //! Scalars of the tree: text, type, tag, and where all of it stands.
 
+use std::sync::Arc;
+
 use granit_parser::{ScalarStyle, Tag};
 
 use super::super::map::ScalarMap;
@@ -122,7 +124,7 @@ impl TreeBuilder<'_> {
             false => d.help("remove it, or add the opening quote"),
         });
     }
-    fn text(&self, value: &str, style: Style, span: Span) -> Text {
+    fn text(&mut self, value: &str, style: Style, span: Span) -> Text {
         match style {
             Style::Literal | Style::Folded => {
                 // What is masked between the token before and this one is none of its text.
@@ -147,7 +149,21 @@ impl TreeBuilder<'_> {
             }
             _ => {
                 let map = ScalarMap::align(value, self.raw(span), span.start, style);
-                Text { value: value.into(), span, style, map }
+                Text { value: self.shared(value), span, style, map }
+            }
+        }
+    }
+    /// A text as it is kept: that of a key is one for the whole file.
+    fn shared(&mut self, value: &str) -> Arc<str> {
+        if !self.wants_key() {
+            return value.into();
+        }
+        match self.keys.get(value) {
+            Some(known) => known.clone(),
+            None => {
+                let key: Arc<str> = value.into();
+                self.keys.insert(key.clone());
+                key
             }
         }
     }
