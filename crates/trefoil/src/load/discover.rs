@@ -4,6 +4,7 @@
 //! earlier it is found, so that a limit cuts off what is furthest away.
 
 use std::collections::{HashSet, VecDeque};
+use std::fs::{FileType, ReadDir};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -91,6 +92,36 @@ impl FolderContents {
         }
         self.files.sort();
     }
+    /// The names in a folder, in order, as far as they can be read, with what each stands for.
+    fn names(
+        &mut self,
+        loader: &Loader,
+        entries: ReadDir,
+        shown: &Path,
+        looked_at: &mut usize,
+        limit: usize,
+    ) -> Vec<(String, std::io::Result<FileType>)> {
+        let mut names = Vec::new();
+        for entry in entries.flatten() {
+            if *looked_at == limit {
+                self.cut = Some(Cut::Entries(limit));
+                break;
+            }
+            *looked_at += 1;
+            loader.tell(super::CheckStep::Looking(*looked_at));
+            match entry.file_name().into_string() {
+                Ok(name) => names.push((name, entry.file_type())),
+                Err(name) => {
+                    if is_yaml(&name.to_string_lossy()) || entry.path().is_dir() {
+                        let why = "its name is not UTF-8 text".to_owned();
+                        self.problems.push((shown.join(name), Problem::Unreadable(why)));
+                    }
+                }
+            }
+        }
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        names
+    }
     /// Adds the YAML files of a folder in memory. Whoever put them there wants them all read.
     fn with_memory(&mut self, memory: &Memory, search: &Search<'_>) {
         let names = memory.below(search.real).filter_map(|path| path.iter().map(|n| n.to_str()).collect());
@@ -128,25 +159,7 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
                 continue;
             }
         };
-        let mut names = Vec::new();
-        for entry in entries.flatten() {
-            if looked_at == entries_limit {
-                found.cut = Some(Cut::Entries(entries_limit));
-                break;
-            }
-            looked_at += 1;
-            loader.tell(super::CheckStep::Looking(looked_at));
-            match entry.file_name().into_string() {
-                Ok(name) => names.push((name, entry.file_type())),
-                Err(name) => {
-                    if is_yaml(&name.to_string_lossy()) || entry.path().is_dir() {
-                        let path = search.shown.join(&prefix).join(name);
-                        found.problems.push((path, Problem::Unreadable("its name is not UTF-8 text".to_owned())));
-                    }
-                }
-            }
-        }
-        names.sort_by(|a, b| a.0.cmp(&b.0));
+        let names = found.names(loader, entries, &search.shown.join(&prefix), &mut looked_at, entries_limit);
         let all = found.cut.is_none();
         let has = |name: &str| !all || names.binary_search_by(|(other, _)| (**other).cmp(name)).is_ok();
         let ignored = ignoring.here(loader, &real, ignored, &has);

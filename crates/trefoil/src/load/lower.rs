@@ -452,24 +452,7 @@ pub(super) struct Checked {
 
 /// Checks everything below the paths.
 pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnostics, facts: &mut Facts) -> Checked {
-    let mut unreadable = false;
-    let mut groups: Vec<FolderGroup> = Vec::new();
-    let mut useless = BTreeSet::new();
-    for path in paths.iter().map(PathBuf::from) {
-        if loader.options.door.is_folder(&path) {
-            group(loader, &mut groups, &path).everything = true;
-        } else {
-            let manifest = loader.manifest(&path);
-            if manifest.unreadable {
-                unreadable = true;
-                if useless.insert(manifest.file) {
-                    found.extend(manifest.diagnostics.iter().cloned());
-                }
-            } else {
-                group(loader, &mut groups, &folder_of(&path)).named.push(path);
-            }
-        }
-    }
+    let (groups, mut unreadable) = groups(loader, paths, found);
     let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
     let mut told = Told::default();
     for FolderGroup { root, named, everything, .. } in groups {
@@ -642,6 +625,29 @@ struct FolderGroup {
     root: PathBuf,
     named: Vec<PathBuf>,
     everything: bool,
+}
+
+/// What is asked for in each folder, and whether a path was of no use.
+fn groups(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (Vec<FolderGroup>, bool) {
+    let mut unreadable = false;
+    let mut groups: Vec<FolderGroup> = Vec::new();
+    let mut useless = BTreeSet::new();
+    for path in paths.iter().map(PathBuf::from) {
+        if loader.options.door.is_folder(&path) {
+            group(loader, &mut groups, &path).everything = true;
+        } else {
+            let manifest = loader.manifest(&path);
+            if manifest.unreadable {
+                unreadable = true;
+                if useless.insert(manifest.file) {
+                    found.extend(manifest.diagnostics.iter().cloned());
+                }
+            } else {
+                group(loader, &mut groups, &folder_of(&path)).named.push(path);
+            }
+        }
+    }
+    (groups, unreadable)
 }
 
 fn group<'g>(loader: &Loader, groups: &'g mut Vec<FolderGroup>, root: &Path) -> &'g mut FolderGroup {
