@@ -63,7 +63,8 @@ const NAMELESS: &[&str] = &[
     "trefoil-store",
     "trefoil-embedded",
 ];
-const DIALECTS: &[&str] = &["agntz", "aegis", "sirenspec"];
+/// In the order of their names: those of the schemas.
+const DIALECTS: &[&str] = &["aegis", "agntz", "sirenspec"];
 
 /// What looks at files or reads them. Paths that a manifest names must not get past the door, so nobody else does, but
 /// for those who say why. Tests read what they like.
@@ -106,6 +107,7 @@ const LONG: usize = 800;
 pub fn run(root: &Path) -> Outcome {
     let mut problems = Vec::new();
     layers(root, &mut problems)?;
+    dialects(root, &mut problems)?;
     for name in circles::STRAIGHT {
         let src = root.join("crates").join(name).join("src");
         let mut code = Vec::new();
@@ -167,6 +169,20 @@ pub fn run(root: &Path) -> Outcome {
         println!("{problem}");
     }
     Ok(problems.len())
+}
+
+/// A dialect has a schema; one that is not listed here could be named anywhere.
+fn dialects(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    let folder = root.join("crates/trefoil-front/schemas");
+    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let names =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    if names != DIALECTS {
+        problems.push(format!("xtask/src/tidy.rs: `DIALECTS` is {DIALECTS:?}, but there are schemas of {names:?}"));
+    }
+    Ok(())
 }
 
 fn layers(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {

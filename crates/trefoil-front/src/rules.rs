@@ -1,4 +1,5 @@
-//! The load rules that front ends report, with one line each. YAML and template rules are listed in their crates.
+//! The load rules that reading and binding report, with one line each. YAML and template rules are listed in their crates, and so
+//! are those that only finders of mistakes report.
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
@@ -19,40 +20,25 @@ pub const RULES: &[(&str, &str)] = &[
     ("unknown-reference", "a reference to something that does not exist"),
     ("reference-cycle", "a circular chain of references"),
     ("unresolved-name", "a template names something that is not defined there"),
-    ("loop-variable", "a loop variable outside its loop"),
     ("invalid-name", "a name with characters that are not allowed in names"),
     ("invalid-url", "an invalid URL"),
     ("invalid-regex", "an invalid regular expression"),
     ("both-spellings", "one key written in two spellings"),
-    ("impossible-transition", "a transition that can never be taken"),
-    ("unsafe-placeholder", "a placeholder where a shell would read its value as code"),
-    ("command-from-data", "a command whose program is decided by data"),
     ("not-an-agent", "a file that belongs to a format but defines nothing to run, such as a skill file"),
     ("invalid-reference", "a malformed reference"),
     ("reference-version", "a reference to a version; the manifest in the folder is used for every version"),
     ("invalid-schema", "an invalid or contradictory schema"),
     ("wrong-default", "a default that its own declaration would reject"),
     ("schema-mismatch", "an example that the schema would reject"),
-    ("missing-score", "an agent that judges, with an answer that has no score"),
-    ("text-as-boolean", "a text that is tested as if it were true or false"),
     ("missing-input", "a call without an input that the called agent requires"),
     ("unknown-input", "a call with an input that the called agent does not accept"),
-    ("masked-output", "the result of a run shows `***` instead of an environment variable"),
     ("empty-message", "a model is called with an empty user message"),
-    ("state-key", "an output under a reserved name, or one that no template can read"),
     ("ambiguous-step", "a step with two contradictory definitions"),
     ("too-deep", "agent calls that are nested too deep"),
-    ("command-syntax", "a command that the shell cannot read"),
-    ("copied-value", "two entries of a map with the same value, although the second has one of its own"),
     ("bad-path", "a malformed path"),
     ("bad-model", "a model that is not of the form `provider:model`"),
     ("conflicting-keys", "two keys that exclude each other"),
     ("reserved-name", "a node's id that means something else in templates"),
-    ("working-dot-node-id", "a template reaches a node through `working`"),
-    ("edge-cycle", "edges that form a cycle"),
     ("not-a-placeholder", "text that looks like a placeholder but is not one"),
-    ("not-computed", "a value that is written like a condition, although nothing is compared there"),
     ("swallowed-key", "a key that is indented into the block of text above it"),
-    ("circular-ref", "templates that read each other in a circle"),
-    ("env-decides", "what a run does depends on the environment"),
 ];

@@ -5,6 +5,7 @@
 
 mod aegis;
 mod agntz;
+pub mod rules;
 mod sirenspec;
 mod swallowed;
 mod text;

@@ -180,7 +180,11 @@ pub fn bless(found: &str, expected: &Expect) {
 /// Asserts that no finding is of this rule, which exists.
 #[track_caller]
 pub fn silent(front: &'static dyn FrontEnd, files: &[(&str, &str)], rule: &str) {
-    let mut rules = trefoil_front::rules::RULES.iter().chain(trefoil_template::RULES).chain(yaml::RULES);
+    let mut rules = trefoil_front::rules::RULES
+        .iter()
+        .chain(trefoil_lint::rules::RULES)
+        .chain(trefoil_template::RULES)
+        .chain(yaml::RULES);
     assert!(rules.any(|(name, _)| *name == rule), "there is a rule `{rule}`");
     let folder = Folder::load(front, files, 0, |_| {}).consistent();
     let found = folder.diagnostics.iter().any(|d| d.rule == rule);

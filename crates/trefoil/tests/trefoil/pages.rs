@@ -107,11 +107,7 @@ fn every_example_shows_its_rule() {
 #[test]
 fn the_registry_lists_exactly_what_loading_reports() {
     let of_crates: BTreeSet<&str> =
-        [trefoil_syntax::yaml::RULES, trefoil_template::RULES, trefoil_front::rules::RULES, rules::RULES]
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| *name)
-            .collect();
+        OWNERS.into_iter().map(|(_, rules)| rules).chain([rules::RULES]).flatten().map(|(name, _)| *name).collect();
     let listed: BTreeSet<&str> = trefoil_check::RULES.iter().filter(|r| r.is_of_loading()).map(|r| r.name).collect();
     let without: Vec<_> = of_crates.difference(&listed).collect();
     let unknown: Vec<_> = listed.difference(&of_crates).collect();
@@ -121,8 +117,36 @@ fn the_registry_lists_exactly_what_loading_reports() {
     assert_eq!(names.len(), trefoil_check::RULES.len(), "a rule is listed twice");
 }
 
-/// The crates that look before there is a program.
-const LOADING: [&str; 4] = ["trefoil-syntax", "trefoil-template", "trefoil-front", "trefoil-lint"];
+/// The crates that look before there is a program, with the rules that each owns.
+const OWNERS: [(&str, &[(&str, &str)]); 4] = [
+    ("trefoil-syntax", trefoil_syntax::yaml::RULES),
+    ("trefoil-template", trefoil_template::RULES),
+    ("trefoil-front", trefoil_front::rules::RULES),
+    ("trefoil-lint", trefoil_lint::rules::RULES),
+];
+
+/// Rules of reading whose name finders use as well: the mistake is the same for whoever makes it, and is seen in a key's value
+/// by reading, in what a text means by a finder. No other rule may have two crates.
+const BOTH: &[&str] = &[
+    "missing-key",
+    "wrong-type",
+    "out-of-range",
+    "unknown-value",
+    "no-effect",
+    "refused",
+    "duplicate-id",
+    "unknown-reference",
+    "reference-cycle",
+    "unresolved-name",
+    "invalid-name",
+    "wrong-default",
+    "schema-mismatch",
+    "missing-input",
+    "unknown-input",
+    "empty-message",
+    "not-a-placeholder",
+    "swallowed-key",
+];
 
 /// The code of a crate, by file; its unit tests, which come last in a file, are left out.
 fn code(folder: &Path, found: &mut Vec<(String, String)>) {
@@ -142,7 +166,7 @@ fn code(folder: &Path, found: &mut Vec<(String, String)>) {
 fn what_a_program_shows_is_reported_by_the_checker_alone() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is beside the others");
     let mut files = Vec::new();
-    LOADING.iter().for_each(|name| code(&crates.join(name).join("src"), &mut files));
+    OWNERS.iter().for_each(|(name, _)| code(&crates.join(name).join("src"), &mut files));
     assert!(files.len() > 100, "the sources are there");
     let owned: Vec<&str> = trefoil_check::RULES.iter().filter(|r| !r.is_of_loading()).map(|r| r.name).collect();
     let mut wrong = Vec::new();
@@ -152,6 +176,34 @@ fn what_a_program_shows_is_reported_by_the_checker_alone() {
         );
     }
     assert!(wrong.is_empty(), "rules of the checker that are named before there is a program:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_rule_of_loading_is_named_by_its_owner_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is beside the others");
+    let mut wrong = Vec::new();
+    let mut shared = BTreeSet::new();
+    for (name, _) in OWNERS {
+        let mut files = Vec::new();
+        code(&crates.join(name).join("src"), &mut files);
+        let others = OWNERS.into_iter().filter(|(owner, _)| *owner != name).flat_map(|(_, rules)| rules);
+        for (rule, _) in others {
+            let quoted = format!("\"{rule}\"");
+            let named = files.iter().filter(|(_, text)| text.lines().any(|l| !is_comment(l) && l.contains(&quoted)));
+            for (file, _) in named {
+                match BOTH.contains(rule) {
+                    true => drop(shared.insert(*rule)),
+                    false => wrong.push(format!("{file}: {rule}")),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "rules that another crate owns:\n{}", wrong.join("\n"));
+    assert_eq!(shared, BTreeSet::from_iter(BOTH.iter().copied()), "a rule with one owner needs no exception");
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
 }
 
 #[test]
