@@ -2,7 +2,6 @@
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
-    ("missing-tool", "a tool that needs an implementation of its own to run"),
     ("loop-variable", "a loop variable outside its loop"),
     ("impossible-transition", "a transition that can never be taken"),
     ("unsafe-placeholder", "a placeholder where a shell would read its value as code"),
@@ -13,7 +12,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("state-key", "an output under a reserved name, or one that no template can read"),
     ("command-syntax", "a command that the shell cannot read"),
     ("copied-value", "two entries of a map with the same value, although the second has one of its own"),
-    ("working-dot-node-id", "a template reaches a node through `working`"),
     ("edge-cycle", "edges that form a cycle"),
     ("not-computed", "a value that is written like a condition, although nothing is compared there"),
     ("circular-ref", "templates that read each other in a circle"),

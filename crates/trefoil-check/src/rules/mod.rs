@@ -64,6 +64,7 @@ rules! {
     same_question,
     reads_nothing,
     unencrypted_credential,
+    repeated_write,
     bypassed_gate,
     unread_input,
     other_case,

@@ -18,13 +18,15 @@ use crate::waiting::resume;
 use crate::world::{World, block_on, json, status};
 use testbed::build::{Build, nowhere};
 
+/// Keys of turns, each with the texts of its messages.
+type Asked = Vec<(String, Vec<String>)>;
 type Say = dyn Fn(&str, &ModelRequest) -> Result<ModelAnswer, ModelError> + Send + Sync;
 
 /// A model that answers by key and request, and keeps what it was asked.
 #[derive(Clone)]
 struct Talker {
     say: Arc<Say>,
-    asked: Arc<Mutex<Vec<(String, Vec<String>)>>>,
+    asked: Arc<Mutex<Asked>>,
 }
 
 impl Talker {

@@ -128,6 +128,9 @@ const OWNERS: [(&str, &[(&str, &str)]); 4] = [
 /// Rules of reading whose name finders use as well: the mistake is the same for whoever makes it, and is seen in a key's value
 /// by reading, in what a text means by a finder. No other rule may have two crates.
 const BOTH: &[&str] = &[
+    "template-unclosed",
+    "condition-bad-operator",
+    "working-dot-node-id",
     "missing-key",
     "wrong-type",
     "out-of-range",

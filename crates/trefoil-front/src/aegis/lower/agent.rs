@@ -11,7 +11,8 @@ use trefoil_template::Value;
 
 use super::pieces::{built_in_template, constant};
 use super::{Lowering, input, plain_intake, validator};
-use crate::aegis::manifest::agent::{Agent, Tool};
+use crate::aegis::manifest::agent::Agent;
+use crate::aegis::manifest::tools::Tool;
 use crate::aegis::names::{AgentNames, PromptPlace, Slots, path};
 use crate::aegis::texts::{PROMPT, Texts};
 use crate::build::plain;

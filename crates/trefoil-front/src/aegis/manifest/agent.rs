@@ -9,6 +9,7 @@ use trefoil_syntax::{Diagnostic, Location, Span};
 use super::execution::{self, Execution};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
+use super::tools::{self, Tool};
 use super::{RefusedFeature, Unit, declared, duration, texts, words};
 use crate::mend::respelt;
 use crate::{Fields, Need, NeedKind, Reader, providers};
@@ -41,14 +42,6 @@ pub struct Agent {
     pub tools: Vec<Tool>,
     /// What it declares that this version does not run.
     pub refused: Vec<RefusedFeature>,
-}
-
-/// A tool that an agent's model may call.
-pub struct Tool {
-    /// Its name; beside a server, no more than a label.
-    pub name: Text,
-    /// The MCP server whose tools are meant, by the operator's name for it.
-    pub server: Option<Text>,
 }
 
 /// An entry of `context` that has a text.
@@ -143,7 +136,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         reader.report(Diagnostic::info("no-effect", reader.at(*first), message));
     }
     if let Some(entry) = spec.take("tools") {
-        agent.tools = declared::tools(reader, &entry.value);
+        agent.tools = tools::read(reader, &entry.value);
     }
     if let Some(span) = agent.execution.tool_validation {
         if agent.tools.is_empty() {

@@ -5,7 +5,6 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
-use super::agent::Tool;
 use super::{text_list, texts};
 use crate::{Fields, Reader};
 
@@ -148,27 +147,6 @@ pub fn mounts(reader: &Reader<'_>, node: &Node) {
         }
         volume.misspelt();
     }
-}
-
-/// `tools` of an agent: names, or mappings as the documentation of the original has them.
-pub fn tools(reader: &Reader<'_>, node: &Node) -> Vec<Tool> {
-    let items = reader.list(node, "tools").unwrap_or_default();
-    items.iter().filter_map(|item| tool(reader, item)).collect()
-}
-
-fn tool(reader: &Reader<'_>, item: &Node) -> Option<Tool> {
-    if let Some(name) = item.string() {
-        // The original passes over those.
-        return (!name.value.is_empty()).then(|| Tool { name: name.clone(), server: None });
-    }
-    let mut tool = reader.fields(item, "a tool")?;
-    let (name, server) = (tool.require_text("name").cloned(), tool.text("server").cloned());
-    read(&mut tool, &[("config", Part::Any, false)]);
-    if server.is_some() {
-        tool.no_effect(&["config"], "a server is configured in `trefoil.toml`");
-    }
-    tool.misspelt();
-    Some(Tool { name: name?, server })
 }
 
 /// `advanced`.

@@ -10,6 +10,7 @@ pub mod metadata;
 pub mod schema;
 pub mod state;
 pub mod states;
+pub mod tools;
 pub mod transition;
 pub mod words;
 pub mod workflow;

@@ -123,16 +123,16 @@ enum Named<'n> {
     /// These fields. Each is made when somebody names it.
     Fields(&'n StateNames, &'static [&'static str]),
     /// What another workflow leaves.
-    Others(Listed),
+    Others(Box<Listed>),
 }
 
 impl Fields {
     fn named(&self) -> Named<'_> {
         match self.names.states.get(self.state) {
-            None => Named::Others(Listed::default()),
+            None => Named::Others(Box::default()),
             Some(state) => match names(&state.outcome) {
                 Some(names) => Named::Fields(state, names),
-                None => Named::Others(self.open(state)),
+                None => Named::Others(Box::new(self.open(state))),
             },
         }
     }

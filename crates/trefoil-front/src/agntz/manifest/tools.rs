@@ -220,11 +220,12 @@ fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> (Option<&'n Text
     let description = tool.require_text("description").filter(|t| not_empty(reader, t, "description"));
     tool.integer("timeoutMs", 1000..=120_000);
     let schema = tool.require("inputSchema").map(|entry| (entry, schema::read(reader, entry)));
-    if let Some((entry, schema)) = &schema {
-        if schema.shorthand && schema.sound {
-            let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool needs a JSON Schema");
-            reader.report(d.help("write `type: object` and `properties:`"));
-        }
+    if let Some((entry, schema)) = &schema
+        && schema.shorthand
+        && schema.sound
+    {
+        let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool needs a JSON Schema");
+        reader.report(d.help("write `type: object` and `properties:`"));
     }
     if let Some((name, first)) = name.and_then(|n| known.iter().find(|k| k.value == n.value).map(|k| (n, k))) {
         let d = Diagnostic::error("duplicate-id", reader.at(name.span), format!("`{}` is declared twice", name.value));
