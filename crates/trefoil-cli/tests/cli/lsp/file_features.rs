@@ -137,21 +137,20 @@ fn what_is_unused_or_old_is_marked_where_the_client_shows_that() {
 
 #[test]
 fn a_fix_is_a_quick_fix_and_part_of_fixing_all() {
-    let text = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstrution: Write.\n";
+    let text = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\ndescripton: Writes.\n";
     let mut client = one("a.yaml", text);
     let mut params = document(&client, "a.yaml");
-    params["range"] = json!({ "start": { "line": 3, "character": 2 }, "end": { "line": 3, "character": 2 } });
+    params["range"] = json!({ "start": { "line": 4, "character": 2 }, "end": { "line": 4, "character": 2 } });
     params["context"] = json!({ "diagnostics": [] });
     let actions = client.ask("textDocument/codeAction", params.clone());
     let titles: Vec<&str> = actions.as_array().unwrap().iter().map(|a| a["title"].as_str().unwrap()).collect();
     let find = |kind: &str| actions.as_array().unwrap().iter().find(|a| a["kind"] == kind && a["isPreferred"] == true);
-    if let Some(fix) = find("quickfix") {
-        assert!(client.applied("a.yaml", &fix["edit"]).contains("\ninstruction: Write."), "{fix}");
-    }
+    let fix = find("quickfix").unwrap_or_else(|| panic!("{titles:?}"));
+    assert!(client.applied("a.yaml", &fix["edit"]).contains("\ndescription: Writes."), "{fix}");
     let allow =
         actions.as_array().unwrap().iter().find(|a| a["title"].as_str().unwrap().starts_with("allow `unknown-key`"));
     let allowed = client.applied("a.yaml", &allow.unwrap_or_else(|| panic!("{titles:?}"))["edit"]);
-    assert!(allowed.contains("# trefoil: allow unknown-key\ninstrution: Write."), "{allowed}");
+    assert!(allowed.contains("# trefoil: allow unknown-key\ndescripton: Writes."), "{allowed}");
     params["context"] = json!({ "diagnostics": [], "only": ["source.fixAll"] });
     let only = client.ask("textDocument/codeAction", params);
     assert!(only.as_array().unwrap().iter().all(|a| a["kind"] == "source.fixAll"), "{only}");
