@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
-use trefoil_machine::request::ModelRequest;
+use trefoil_machine::request::{ModelRequest, Usage};
 use trefoil_prices::estimate;
 
 /// Over which the rates of a provider are counted.
@@ -125,17 +125,17 @@ fn expected(request: &ModelRequest) -> u64 {
 }
 
 /// A call that may be made now, until this is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Place {
     _permits: Vec<OwnedSemaphorePermit>,
     paced: Option<(Arc<Pace>, u64)>,
 }
 
 impl Place {
-    /// What the call has used.
-    pub fn used(&self, tokens: u64) {
-        if let Some((pace, id)) = &self.paced {
-            pace.used(*id, tokens);
+    /// What the call has used, if that is known.
+    pub fn used(&self, usage: Option<Usage>) {
+        if let (Some((pace, id)), Some(usage)) = (&self.paced, usage.filter(Usage::is_known)) {
+            pace.used(*id, usage.total());
         }
     }
 }

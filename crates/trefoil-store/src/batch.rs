@@ -184,8 +184,10 @@ pub struct Start {
 pub struct End {
     /// Completed, failed or cancelled.
     pub status: Status,
-    /// Milliseconds on the run's clock.
+    /// Milliseconds on the run's clock, which stands still while the run has failed.
     pub at_ms: u64,
+    /// When that was, in milliseconds since 1970-01-01 UTC. None: what the run's clock says, from its start.
+    pub at: Option<u64>,
     /// Code and text of its failure.
     pub error: Option<(String, String)>,
 }
@@ -261,7 +263,7 @@ impl Batch {
                     Some(_) => Status::Failed,
                 };
                 let error = error.as_ref().map(|error| (error.code.clone(), cut(&error.message)));
-                self.end = Some(End { status, at_ms: entry.at_ms, error });
+                self.end = Some(End { status, at_ms: entry.at_ms, at: None, error });
             }
         }
     }

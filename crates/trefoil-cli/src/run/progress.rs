@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use trefoil::internals::trace::outer;
 use trefoil_machine::key::{KeyPart, parts};
+use trefoil_machine::said;
 use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use super::words::{line, preview, safe};
@@ -266,7 +267,7 @@ impl Progress {
             EventKind::ModelFinished { answer, usage, .. } => {
                 let index = self.used(event, *usage)?;
                 self.change(index, |node| {
-                    node.answer = preview(answer);
+                    node.answer = preview(&said::calls(answer).map_or_else(|| answer.clone(), |(text, _)| text));
                     if node.alone {
                         node.end(StepState::Done, at, node.answer.clone());
                     }

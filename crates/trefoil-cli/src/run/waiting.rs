@@ -2,30 +2,39 @@
 
 use trefoil_machine::event::Waiting;
 
+use super::next::pasted;
 use super::words::safe;
 use crate::output;
 use crate::store::StoreArgs;
 
 /// Says what a run waits for. It is not an error, and shown however quiet it is to be: nothing else says how to go on.
 pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
-    let store = store.map(StoreArgs::option).unwrap_or_default();
-    for one in waiting {
-        output::say(&safe(&format!("waiting: {}", line(one))));
-        output::say(&safe(&format!(
-            "  trefoil runs answer {run} {} {}{store}",
-            pasted(&one.step, &one.key.0),
-            choices(one)
-        )));
-    }
-    output::say(&format!("then: trefoil resume {run}{store}"));
+    lines(run, waiting, &store.map(StoreArgs::option).unwrap_or_default())
+        .iter()
+        .for_each(|line| output::say(&safe(line)));
 }
 
-/// What is asked.
-pub fn line(one: &Waiting) -> String {
+fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
+    let one = |one: &Waiting| {
+        let answer = format!("trefoil runs answer {run} {} {}{store}", pasted(name(one, waiting)), choices(one));
+        [format!("waiting: {}", line(one, waiting)), format!("  {answer}")]
+    };
+    waiting.iter().flat_map(one).chain([format!("then: trefoil resume {run}{store}")]).collect()
+}
+
+/// What is asked, among all that is.
+pub fn line(one: &Waiting, all: &[Waiting]) -> String {
+    let name = name(one, all);
     match &one.prompt {
-        Some(prompt) => format!("`{}` asks: {}", one.step, prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
-        None => format!("`{}`: the process ended while this {} was running; was it done?", one.step, one.sort),
+        Some(prompt) => format!("`{name}` asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
+        None => format!("`{name}`: the process ended while this {} was running; was it done?", one.sort),
     }
+}
+
+/// What an answer names: the step by its label, or by its key if several that wait have that label.
+fn name<'w>(one: &'w Waiting, all: &[Waiting]) -> &'w str {
+    let several = all.iter().filter(|other| other.step == one.step).count() > 1;
+    if several || one.step.is_empty() { one.key.as_str() } else { &one.step }
 }
 
 fn choices(one: &Waiting) -> String {
@@ -36,8 +45,30 @@ fn choices(one: &Waiting) -> String {
     }
 }
 
-/// A step by its label, where that can be pasted; else by its key.
-fn pasted<'s>(step: &'s str, key: &'s str) -> &'s str {
-    let bare = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
-    if bare(step) { step } else { key }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn what_waits_is_named_so_that_it_can_be_answered() {
+        let one = |key: &str, step: &str, sort| {
+            let (step, accepts) = (step.to_owned(), Vec::new());
+            Waiting { key: key.into(), step, sort, prompt: (sort == "human").then(|| "Go on?".to_owned()), accepts }
+        };
+        let all = [
+            one("main@1[0]/pay", "pay", "tool"),
+            one("main@1[2]/pay", "pay", "tool"),
+            one("main/ask", "ask me", "human"),
+        ];
+        expect![[r#"
+            waiting: `main@1[0]/pay`: the process ended while this tool was running; was it done?
+              trefoil runs answer r1 'main@1[0]/pay' retry|fail
+            waiting: `main@1[2]/pay`: the process ended while this tool was running; was it done?
+              trefoil runs answer r1 'main@1[2]/pay' retry|fail
+            waiting: `ask me` asks: Go on?
+              trefoil runs answer r1 'ask me' VALUE
+            then: trefoil resume r1"#]]
+        .assert_eq(&lines("r1", &all, "").join("\n"));
+    }
 }

@@ -95,7 +95,7 @@ fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {
         (None, None, _) => {
             let help = match all {
                 [] => "the run waits for nobody; see `trefoil runs show`".to_owned(),
-                all => format!("it waits for: {}", all.iter().map(line).collect::<Vec<_>>().join("; ")),
+                all => format!("it waits for: {}", all.iter().map(|one| line(one, all)).collect::<Vec<_>>().join("; ")),
             };
             output::refuse(&format!("the run does not wait for `{step}`"), Some(&help));
             Err(exit::NOT_STARTED)

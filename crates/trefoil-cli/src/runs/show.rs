@@ -91,7 +91,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
         lines.push(format!("continue trefoil resume {}{}", record.run, args.store.option()));
     }
     for one in &waiting {
-        lines.push(format!("waiting  {}", waiting::line(one)));
+        lines.push(format!("waiting  {}", waiting::line(one, &waiting)));
         if let Some(posted) = letters.iter().find(|posted| posted.letter.key == one.key.as_str()) {
             lines.push(format!("answered {}", posted.letter.value.to_text()));
         }

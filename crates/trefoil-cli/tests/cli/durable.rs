@@ -227,6 +227,57 @@ fn a_command_that_may_have_been_done_is_asked_about() {
 }
 
 #[test]
+fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; test -e go || sleep 600\n      transitions: []\n",
+    );
+    let done = folder.path().join("done");
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || times() == 1);
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    let resume = ["resume", &run, "--allow-command", "-q"];
+    trefoil(&folder, &provider, &[&resume[..], &["--unknown", "fail"]].concat()).silent(1).says(&["UNKNOWN_OUTCOME"]);
+    trefoil(&folder, &provider, &resume).silent(75).says(&["was it done?", "PAY retry|fail"]);
+    assert_eq!(times(), 1, "that it counts as failed does not mean that it may be done twice");
+    trefoil(&folder, &provider, &["store", "check"]).exits(0);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
+    trefoil(&folder, &provider, &resume).exits(0);
+    assert_eq!(times(), 2);
+}
+
+#[test]
+fn a_run_that_is_continued_after_a_failure_ends_when_it_has_ended() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: fail\n";
+    folder.write("a.yaml", agent);
+    let mut run = command(&folder, &provider, &["run", "a.yaml"]);
+    run.env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+    finish(run).exits(1);
+    let run = only(&folder, &provider);
+    let times = || {
+        let shown = trefoil(&folder, &provider, &["runs", "show", &run, "--output", "json"]).json();
+        (shown["status"].as_str().unwrap().to_owned(), shown["ended"].as_str().unwrap().to_owned())
+    };
+    let (_, failed) = times();
+    std::thread::sleep(Duration::from_millis(1_100));
+    trefoil(&folder, &provider, &["resume", &run, "--model", "embedded"]).exits(0);
+    let (status, ended) = times();
+    assert_eq!(status, "completed");
+    // Times in RFC 3339 can be compared as texts.
+    assert!(ended > failed && ended[..19] > failed[..19], "{failed}, then {ended}");
+}
+
+#[test]
 fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_and_failed_without_permission() {
     let provider = Provider::start();
     let folder = Folder::new();

@@ -183,11 +183,9 @@ impl Machine {
         self.turn(|turn| turn.ask_again(again, at_ms))
     }
 
-    /// The result of an activity was there before, so it is no further call.
-    pub fn was_kept(&mut self, activity: &Activity) {
-        if matches!(activity.request, Request::Model(_)) && !activity.again {
-            self.core.calls = self.core.calls.saturating_sub(1);
-        }
+    /// An activity is not begun after all: nobody wants it any more, or its result was there before. So it is no further call.
+    pub fn not_made(&mut self, activity: &Activity) {
+        self.core.calls = self.core.calls.saturating_sub(u64::from(is_call(activity)));
     }
 
     /// Something is different from now on.
@@ -269,13 +267,18 @@ impl Machine {
     }
 }
 
+/// Whether it counts as a model call: another try of one does not.
+fn is_call(activity: &Activity) -> bool {
+    matches!(activity.request, Request::Model(_)) && !activity.again
+}
+
 /// What was asked for and then cancelled in one turn was never asked for. How many model calls that takes back.
 fn settle(commands: &mut Vec<Command>) -> u64 {
     let (mut open, mut void, mut calls) = (BTreeMap::new(), BTreeSet::new(), 0);
     for (at, command) in commands.iter().enumerate() {
         match command {
             Command::Start(activity) => {
-                open.insert(&activity.key, (at, matches!(activity.request, Request::Model(_))));
+                open.insert(&activity.key, (at, is_call(activity)));
             }
             Command::Cancel(key) => {
                 if let Some((asked, model)) = open.remove(key) {

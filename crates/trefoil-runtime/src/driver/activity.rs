@@ -10,7 +10,6 @@ use super::Options;
 use super::drafts::Drafts;
 use super::fill::SeenValues;
 use super::model;
-use super::queue::Queue;
 use super::watch::Watch;
 use crate::limits::Place;
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
@@ -35,8 +34,6 @@ pub struct World {
     pub execution: u32,
     /// Secrets used so far.
     pub secrets: Arc<SeenValues>,
-    /// Where model calls wait for their turn.
-    pub queue: Option<Queue>,
     /// When what has come of answers is kept, if it is.
     pub drafts: Option<Drafts>,
 }
@@ -47,13 +44,13 @@ impl World {
         let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
         let drafts = ports.journal.keeps_drafts().then(Drafts::default);
-        Self { prepared, ports, watch, execution, secrets, queue: None, drafts }
+        Self { prepared, ports, watch, execution, secrets, drafts }
     }
 
-    /// With the places of its options, and what they say is to be hidden.
+    /// With what its options say is to be hidden.
     pub fn with(self, options: &Options) -> Self {
         self.secrets.also(&*self.ports.secrets, &options.holes);
-        Self { queue: options.places.as_ref().map(|places| Queue::new(places.of_run())), ..self }
+        self
     }
 
     /// The value as it may be shown.
@@ -121,14 +118,10 @@ impl From<Result<Value, RunError>> for Came {
     }
 }
 
-/// Does it.
-pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Meter>) -> Performed {
+/// Does it. `place`: of a model call that had to wait for it.
+pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Meter>, place: Option<Place>) -> Performed {
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
-    let turn = match &activity.request {
-        Request::Model(request) => world.turn(&activity.key, request, &meter).await,
-        _ => None,
-    };
     let began = world.watch.now_ms();
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
@@ -140,7 +133,7 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
             None => return Performed::Kept(activity.key.clone()),
         },
         Request::Timer { due_ms, .. } => {
-            world.until(*due_ms, &activity.key).await;
+            world.ports.clock.sleep(due_ms.saturating_sub(world.watch.now_ms())).await;
             Ok(Value::Null).into()
         }
         Request::Decide(question) => question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into(),
@@ -150,7 +143,9 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
         Ok(value) => Ok(world.secrets.scrub_value(value)),
         Err(error) => Err(world.secrets.hide_error(error)),
     };
-    let place = turn.and_then(|turn| turn.end(came.usage));
+    if let Some(place) = &place {
+        place.used(came.usage);
+    }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
     let Came { result, usage, warnings, told, partial, by } = came;

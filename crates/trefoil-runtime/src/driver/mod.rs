@@ -225,7 +225,7 @@ async fn take_up(
         Some(Err(error)) if error.code != STOPPED => {
             let changes = changes(&mut options, &replay);
             match reopen::reopen(&world, &first, replay, &error, changes).await {
-                Ok(again) => (replay, reopened) = (again.replay, Some((again.kind, again.told))),
+                Ok(next) => (replay, reopened) = (next.replay, Some(next.again)),
                 Err(error) => return Err(left(Err(error))),
             }
         }
@@ -256,7 +256,7 @@ async fn take_up(
     let open = Open { execution, notes, restart, output };
     let begun = match reopened {
         None => driver.again(changes, open).await,
-        Some((kind, told)) => driver.reopened(kind, told, open).await,
+        Some(again) => driver.reopened(again, open).await,
     };
     match begun {
         Ok(()) => Ok(driver),

@@ -1,105 +1,150 @@
-//! Model calls that wait for their turn, and their time limits, which begin with it.
+//! Model calls that wait for their turn, because a limit of the host holds them back.
+//!
+//! A call whose turn has not come was not made: it has no entry in the journal, whoever takes it back leaves nothing behind, and
+//! if the process ends, nothing is unknown of it. Its time limit begins with its turn.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use tokio::sync::Notify;
+use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use indexmap::IndexMap;
 use trefoil_machine::key::{Key, KeyPart};
-use trefoil_machine::request::{ModelRequest, Usage};
+use trefoil_machine::request::{Activity, Request};
 
-use super::activity::World;
 use crate::limits::{Place, PlacesOfRun};
-use crate::ports::Meter;
 
-/// The calls of a run that had to wait.
+/// The calls of a run that wait.
 pub struct Queue {
-    places: PlacesOfRun,
-    /// How many milliseconds each has waited. None: it still does.
-    waited: Mutex<BTreeMap<Key, Option<u64>>>,
-    began: Notify,
+    /// None: calls need not wait.
+    places: Option<Arc<PlacesOfRun>>,
+    waiting: IndexMap<Key, Waiting>,
+    turns: FuturesUnordered<Abortable<BoxFuture<'static, (Key, Place)>>>,
+    /// Those whose turn has come.
+    turned: Vec<Ready>,
+}
+
+struct Waiting {
+    call: Arc<Activity>,
+    limit: Option<Arc<Activity>>,
+    handle: AbortHandle,
+}
+
+/// What may begin.
+pub struct Ready {
+    pub activity: Arc<Activity>,
+    /// Of a call.
+    pub place: Option<Place>,
+    /// The time limit of the call.
+    pub limit: Option<Arc<Activity>>,
+}
+
+impl Ready {
+    /// What waits for nobody.
+    pub fn at_once(activity: Arc<Activity>) -> Self {
+        Self { activity, place: None, limit: None }
+    }
 }
 
 impl Queue {
-    pub fn new(places: PlacesOfRun) -> Self {
-        Self { places, waited: Mutex::default(), began: Notify::new() }
+    pub fn new(places: Option<PlacesOfRun>) -> Self {
+        let (waiting, turns, turned) = (IndexMap::new(), FuturesUnordered::new(), Vec::new());
+        Self { places: places.map(Arc::new), waiting, turns, turned }
     }
 
-    fn waited(&self) -> MutexGuard<'_, BTreeMap<Key, Option<u64>>> {
-        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.turned.is_empty()
     }
 
-    fn tell(&self, key: &Key, waited: Option<u64>) {
-        self.waited().insert(key.clone(), waited);
-        self.began.notify_waiters();
+    /// The calls that wait.
+    pub fn calls(&self) -> impl Iterator<Item = &Arc<Activity>> {
+        self.waiting.values().map(|waiting| &waiting.call).chain(self.turned.iter().map(|ready| &ready.activity))
     }
 
-    /// How long a call has waited, once its turn has come.
-    async fn had_to_wait(&self, call: &str) -> u64 {
-        loop {
-            let began = self.began.notified();
-            let waited = self.waited().iter().find(|(key, _)| key.as_str() == call).map(|(_, waited)| *waited);
-            match waited {
-                Some(None) => began.await,
-                Some(Some(waited)) => return waited,
-                None => return 0,
+    /// What was asked for, if it may begin now. Otherwise it waits here.
+    pub fn enter(&mut self, activity: Arc<Activity>) -> Option<Ready> {
+        if let Some(call) = limits(&activity)
+            && let Some(waiting) = self.waiting.get_mut(&Key::from(call))
+        {
+            waiting.limit = Some(activity);
+            return None;
+        }
+        let Some(places) = self.places.clone().filter(|_| matches!(activity.request, Request::Model(_))) else {
+            return Some(Ready::at_once(activity));
+        };
+        let call = activity.clone();
+        let mut turn = async move {
+            let place = match &call.request {
+                Request::Model(request) => places.enter(request).await,
+                _ => Place::default(),
+            };
+            (call.key.clone(), place)
+        }
+        .boxed();
+        if let Some((_, place)) = (&mut turn).now_or_never() {
+            return Some(Ready { activity, place: Some(place), limit: None });
+        }
+        let (handle, registration) = AbortHandle::new_pair();
+        self.turns.push(Abortable::new(turn, registration));
+        self.waiting.insert(activity.key.clone(), Waiting { call: activity, limit: None, handle });
+        None
+    }
+
+    /// The next call whose turn has come by now.
+    pub fn ready(&mut self) -> Option<Ready> {
+        while self.turned.is_empty()
+            && let Some(Some(turn)) = self.turns.next().now_or_never()
+        {
+            self.turned(turn);
+        }
+        self.turned.pop()
+    }
+
+    /// Returns when the turn of a call has come.
+    pub async fn turn(&mut self) {
+        while self.turned.is_empty() {
+            match self.turns.next().await {
+                Some(turn) => self.turned(turn),
+                None => std::future::pending().await,
             }
         }
     }
-}
 
-/// A call whose turn has come.
-pub struct Turn<'w> {
-    queue: &'w Queue,
-    key: &'w Key,
-    place: Option<Place>,
-}
-
-impl Turn<'_> {
-    /// The call has ended, and has used so much. Its place is free when what this returns is dropped.
-    pub fn end(mut self, usage: Option<Usage>) -> Option<Place> {
-        let place = self.place.take()?;
-        if let Some(usage) = usage.filter(Usage::is_known) {
-            place.used(usage.total());
-        }
-        Some(place)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.queue.waited().remove(self.key);
-        self.queue.began.notify_waiters();
-    }
-}
-
-impl World {
-    /// Waits for the turn of a call. None: calls need not wait.
-    pub async fn turn<'w>(&'w self, key: &'w Key, request: &ModelRequest, meter: &Meter) -> Option<Turn<'w>> {
-        let queue = self.queue.as_ref()?;
-        let mut turn = Turn { queue, key, place: None };
-        let mut enter = std::pin::pin!(queue.places.enter(request));
-        if let Some(place) = enter.as_mut().now_or_never() {
-            turn.place = Some(place);
-            return Some(turn);
-        }
-        // A call that is stopped before its turn has used nothing.
-        meter.tell(Usage::default());
-        queue.tell(key, None);
-        let since = self.watch.now_ms();
-        turn.place = Some(enter.await);
-        meter.tell(Usage::unknown());
-        queue.tell(key, Some(self.watch.now_ms().saturating_sub(since)));
-        Some(turn)
-    }
-
-    /// Waits until a time of the run's clock. The time limit of a call is as much later as the call had to wait.
-    pub async fn until(&self, due_ms: u64, key: &Key) {
-        let sleep = |due: u64| self.ports.clock.sleep(due.saturating_sub(self.watch.now_ms()));
-        sleep(due_ms).await;
-        let limit = matches!(key.parts().last(), Some(KeyPart::Own(name)) if name.split('.').next() == Some("limit"));
-        if let (Some(queue), true, Some(call)) = (&self.queue, limit, key.parent()) {
-            sleep(due_ms.saturating_add(queue.had_to_wait(call).await)).await;
+    fn turned(&mut self, turn: Result<(Key, Place), Aborted>) {
+        // One that was taken back has no turn.
+        if let Ok((key, place)) = turn
+            && let Some(Waiting { call, limit, .. }) = self.waiting.swap_remove(&key)
+        {
+            self.turned.push(Ready { activity: call, place: Some(place), limit });
         }
     }
+
+    /// Takes calls back. Those that were there.
+    pub fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) -> Vec<Arc<Activity>> {
+        let mut back = Vec::new();
+        self.turned.retain(|ready| {
+            let stays = !unwanted(&ready.activity.key);
+            if !stays {
+                back.push(ready.activity.clone());
+            }
+            stays
+        });
+        self.waiting.retain(|key, waiting| {
+            let stays = !unwanted(key);
+            if !stays {
+                waiting.handle.abort();
+                back.push(waiting.call.clone());
+            }
+            stays
+        });
+        back
+    }
+}
+
+/// The call whose time limit an activity is.
+pub fn limits(activity: &Activity) -> Option<&str> {
+    let timer = matches!(activity.request, Request::Timer { .. });
+    let limit =
+        matches!(activity.key.parts().last(), Some(KeyPart::Own(name)) if name.split('.').next() == Some("limit"));
+    if timer && limit { activity.key.parent() } else { None }
 }

@@ -1,5 +1,6 @@
 //! Activities that were under way when a process ended. Nobody knows whether they were done: each is *unknown*.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ENGINE;
@@ -11,6 +12,7 @@ use crate::ports::Decided;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::journal::{About, Changes, EntryKind, Lost};
+use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Machine, Output};
 
@@ -24,6 +26,16 @@ pub struct Open {
     pub restart: Vec<Activity>,
     /// What was asked for beyond that.
     pub output: Output,
+}
+
+/// How a run that had failed goes on.
+pub struct Again {
+    /// The entry that says so.
+    pub kind: EntryKind,
+    /// What to tell with it.
+    pub told: Vec<Untold>,
+    /// What is asked for again although nobody knows whether it was done.
+    pub unknown: BTreeSet<Key>,
 }
 
 /// What becomes of unknown activities. Models are called again; time, people and conditions on what is set cost nothing to
@@ -54,11 +66,14 @@ pub fn hopeless(times: u32) -> RunError {
     RunError::new("RESUME_LIMIT", message).help("find out what ended the process, or start a new run")
 }
 
+/// The code of that.
+pub const UNKNOWN: &str = "UNKNOWN_OUTCOME";
+
 /// The failure of an activity that may have been done or not.
 fn unknown(activity: &Activity) -> RunError {
     let what = activity.request.sort();
     let message = format!("the process ended while this {what} was running: whether it was done is not known");
-    RunError::new("UNKNOWN_OUTCOME", message)
+    RunError::new(UNKNOWN, message)
 }
 
 /// Whether doing it twice is the same as doing it once.
@@ -111,15 +126,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Goes on with a run that had failed.
-    pub async fn reopened(&mut self, kind: EntryKind, told: Vec<Untold>, open: Open) -> Result<(), RunError> {
-        for untold in told {
+    /// Goes on with a run that had failed. That it failed says nothing new about what may have been done: somebody decides.
+    pub async fn reopened(&mut self, again: Again, open: Open) -> Result<(), RunError> {
+        for untold in again.told {
             self.tell(untold);
         }
-        self.record(kind);
+        self.record(again.kind);
         self.take(open.output).await?;
-        for activity in open.restart {
-            self.take_up(Arc::new(activity)).await?;
+        let unknown = self.begin_those(&again.unknown);
+        for activity in open.restart.into_iter().map(Arc::new).chain(unknown) {
+            self.take_up(activity).await?;
         }
         Ok(())
     }
@@ -165,6 +181,6 @@ impl Driver {
             self.record(EntryKind::Restarted { key: activity.key.clone(), usage: None });
             self.tell_began(&activity);
         }
-        self.starting.push(activity);
+        self.starting.push((activity, None));
     }
 }

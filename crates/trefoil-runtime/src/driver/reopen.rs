@@ -1,7 +1,10 @@
 //! Going on with a run that failed: what it rests on is found in the journal, and everything else is replayed without it.
 
+use std::collections::BTreeSet;
+
 use super::activity::World;
 use super::past::told;
+use super::recovery::{Again, UNKNOWN};
 use super::told::Untold;
 use super::{ENGINE, Options, Read, journal_error};
 use crate::ports::Journal;
@@ -14,10 +17,8 @@ use trefoil_machine::{Past, Replay, Unwatched, Watcher};
 pub struct Reopened {
     /// The replay, without what is void.
     pub replay: Replay,
-    /// The entry that says so. It is not stored yet.
-    pub kind: EntryKind,
-    /// What to tell with it.
-    pub told: Vec<Untold>,
+    /// How it goes on. The entry is not stored yet.
+    pub again: Again,
 }
 
 /// Reopens a run that ended with an error, if that can come to anything.
@@ -31,13 +32,19 @@ pub async fn reopen(
     let journal = &*world.ports.journal;
     let run = &world.watch.run;
     let mut scan = Scan::of(error, &world.prepared.program.name);
-    let end = replay.next_seq();
+    let (end, mut unknown) = (replay.next_seq(), BTreeSet::new());
     read(journal, run, end, |entry| {
         scan.entry(&entry);
+        match entry.kind {
+            EntryKind::Failed { key, error, .. } if error.code == UNKNOWN => drop(unknown.insert(key)),
+            EntryKind::Scheduled { key, .. } => drop(unknown.remove(&key)),
+            _ => {}
+        }
         Ok(())
     })
     .await?;
     let again = scan.end();
+    unknown.retain(|key| again.contains(key));
     let (engine, at) = (ENGINE.to_owned(), world.ports.clock.wall_ms());
     let execution = replay.executions().saturating_add(1);
     let next = Reopening { seq: end, again: again.clone() };
@@ -50,7 +57,11 @@ pub async fn reopen(
     let entry = Entry { v: VERSION, seq: end, at_ms: replay.at_ms(), kind };
     let mut collect = Collect { world, told: Vec::new() };
     rebuild.end(&entry, &mut replay, &mut collect)?;
-    Ok(Reopened { replay, kind: entry.kind, told: collect.told })
+    // A limit may hold only against what is asked for again.
+    if replay.is_over() {
+        return Err(would_repeat(error));
+    }
+    Ok(Reopened { replay, again: Again { kind: entry.kind, told: collect.told, unknown } })
 }
 
 /// Replays the entries before a reopening, without what that makes void.
@@ -91,7 +102,8 @@ fn would_repeat(error: &RunError) -> RunError {
         }
         _ => "no step can be run again for it: change the manifest or the input, and start a new run",
     };
-    RunError { key: error.key.clone(), ..RunError::new("WOULD_REPEAT", message) }.help(help)
+    let RunError { key, location, .. } = error.clone();
+    RunError { key, location, ..RunError::new("WOULD_REPEAT", message) }.help(help)
 }
 
 /// Keeps what is told until it is stored.

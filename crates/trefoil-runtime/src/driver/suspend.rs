@@ -16,6 +16,9 @@ pub struct Suspended {
 impl Driver {
     /// Whether nothing is left but to wait for somebody. Time that is near is waited for here.
     pub fn only_waits(&self) -> Option<Suspended> {
+        if !self.queue.is_empty() {
+            return None;
+        }
         let mut wake_ms: Option<u64> = None;
         let mut waiting = Vec::new();
         for under_way in self.under_way.values() {

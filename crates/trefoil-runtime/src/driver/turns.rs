@@ -11,6 +11,7 @@ use trefoil_template::Value;
 
 use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
+use super::queue::{self, Queue, Ready};
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Options, RunOutcome};
@@ -43,8 +44,10 @@ pub struct Driver {
     untold: Vec<Untold>,
     /// What the machine asked for. It has an entry when nothing can take it back any more.
     asked: Vec<Arc<Activity>>,
+    /// Model calls that wait for their turn.
+    pub(super) queue: Queue,
     /// What has its entry already and is to be started.
-    pub(super) starting: Vec<Arc<Activity>>,
+    pub(super) starting: Vec<(Arc<Activity>, Option<Place>)>,
     /// What has ended without having been started here.
     pub(super) done: Vec<Done>,
     /// What came in for these is in the buffer.
@@ -88,6 +91,8 @@ pub enum Waits {
 /// What a run goes on with.
 enum Next {
     Done(Box<Done>),
+    /// The turn of a model call has come.
+    Turn,
     Arrived(Arrived),
     Cancelled,
     Suspended(Suspended),
@@ -102,6 +107,7 @@ enum Ended {
 impl Driver {
     /// Nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Box<Self> {
+        let queue = Queue::new(options.places.as_ref().map(|places| places.of_run()));
         Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
@@ -112,6 +118,7 @@ impl Driver {
             buffer: Vec::new(),
             untold: Vec::new(),
             asked: Vec::new(),
+            queue,
             starting: Vec::new(),
             done: Vec::new(),
             settled: Vec::new(),
@@ -154,7 +161,8 @@ impl Driver {
                 return Ended::With(result);
             }
             let command = |a: &&Arc<Activity>| matches!(a.request, Request::Command(_));
-            let next = self.asked.iter().chain(&self.starting).find(command).cloned();
+            let starting = self.starting.iter().map(|(activity, _)| activity);
+            let next = self.asked.iter().chain(starting).find(command).cloned();
             if let Some(error) = next.and_then(|command| self.may_not(&command)) {
                 return Ended::With(Err(error));
             }
@@ -169,6 +177,7 @@ impl Driver {
             }
             turn = match self.next().await {
                 Ok(Next::Done(first)) => self.complete_with(*first).await,
+                Ok(Next::Turn) => Ok(()),
                 Ok(Next::Arrived(arrived)) => {
                     self.arrive(arrived);
                     Ok(())
@@ -210,27 +219,63 @@ impl Driver {
         self.untold.extend(began);
     }
 
-    /// What the machine asked for gets its entries: nothing can take it back any more.
+    /// What the machine asked for gets its entries: nothing can take it back any more. A model call that has to wait gets its
+    /// own with its turn.
     fn schedule(&mut self) {
         let now = self.world.watch.now_ms();
+        while let Some(ready) = self.queue.ready() {
+            self.begin(now, ready);
+        }
         for activity in std::mem::take(&mut self.asked) {
             let kept = self.kept.remove(&activity.key).filter(|kept| kept.content == activity.content);
             if let Some(Kept { seq, value, about, .. }) = kept {
                 let about = About { usage: None, kept: Some(seq), ..about };
                 self.tell_began(&activity);
                 self.done.push(Done { activity, result: Ok(value), about });
-                continue;
+            } else if let Some(ready) = self.queue.enter(activity) {
+                self.begin(now, ready);
             }
-            self.record_at(now, || EntryKind::Scheduled {
-                key: activity.key.clone(),
-                sort: activity.request.sort().to_owned(),
-                content: activity.content,
-                due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
-                again: activity.again,
-            });
-            self.tell_began(&activity);
-            self.starting.push(activity);
         }
+    }
+
+    /// Gives some of what was asked for its entries, and takes it: it is not started here.
+    pub(super) fn begin_those(&mut self, keys: &BTreeSet<Key>) -> Vec<Arc<Activity>> {
+        let now = self.world.watch.now_ms();
+        let (those, asked): (Vec<_>, _) =
+            std::mem::take(&mut self.asked).into_iter().partition(|activity| keys.contains(&activity.key));
+        self.asked = asked;
+        for activity in &those {
+            self.write_down(now, activity);
+        }
+        those
+    }
+
+    fn begin(&mut self, now: u64, ready: Ready) {
+        let Ready { activity, place, limit } = ready;
+        let model =
+            |(last, _): &(Arc<Activity>, _)| matches!(last.request, Request::Model(_)).then(|| last.key.clone());
+        let call = self.starting.last().and_then(model);
+        let activity = match queue::limits(&activity) {
+            Some(of) if call.is_some_and(|call| call.as_str() == of) => from_now(&activity, now),
+            _ => activity,
+        };
+        self.write_down(now, &activity);
+        self.starting.push((activity, place));
+        if let Some(limit) = limit {
+            self.begin(now, Ready::at_once(limit));
+        }
+    }
+
+    /// Its entry.
+    fn write_down(&mut self, now: u64, activity: &Activity) {
+        self.record_at(now, || EntryKind::Scheduled {
+            key: activity.key.clone(),
+            sort: activity.request.sort().to_owned(),
+            content: activity.content,
+            due_ms: if let Request::Timer { due_ms, .. } = activity.request { Some(due_ms) } else { None },
+            again: activity.again,
+        });
+        self.tell_began(activity);
     }
 
     /// Writes what has happened and what was asked for, then tells it.
@@ -247,7 +292,7 @@ impl Driver {
 
     /// Starts what has its entry.
     fn start(&mut self) {
-        for activity in std::mem::take(&mut self.starting) {
+        for (activity, place) in std::mem::take(&mut self.starting) {
             let (handle, registration) = AbortHandle::new_pair();
             let meter = Arc::new(Meter::default());
             let waits = match activity.request {
@@ -257,7 +302,7 @@ impl Driver {
             let handle = Some(handle);
             let under_way = UnderWay { activity: activity.clone(), waits, handle, meter: meter.clone() };
             self.under_way.insert(activity.key.clone(), under_way);
-            let future = activity::perform(self.world.clone(), activity, meter).boxed();
+            let future = activity::perform(self.world.clone(), activity, meter, place).boxed();
             self.work.push(Abortable::new(future, registration));
         }
     }
@@ -278,14 +323,15 @@ impl Driver {
             if let Some(suspended) = self.only_waits() {
                 return Ok(Next::Suspended(suspended));
             }
-            if self.work.is_empty() {
+            if self.work.is_empty() && self.queue.is_empty() {
                 return Err(RunError::new("LIMIT_EXCEEDED", "internal error: nothing is in flight"));
             }
             let performed = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Ok(Next::Cancelled),
                 arrived = self.world.ports.humans.arrived(&self.world.watch.run) => return Ok(Next::Arrived(arrived)),
-                performed = self.work.next() => performed,
+                performed = self.work.next(), if !self.work.is_empty() => performed,
+                () = self.queue.turn(), if !self.queue.is_empty() => return Ok(Next::Turn),
                 () = self.world.drafts_due() => {
                     self.keep_drafts().await;
                     continue;
@@ -372,7 +418,7 @@ impl Driver {
         for Done { activity, result, mut about } in batch {
             let key = activity.key.clone();
             if about.kept.is_some() {
-                self.machine.was_kept(&activity);
+                self.machine.not_made(&activity);
             }
             // From here on the journal says what it cost.
             let usage = about.usage.map(|usage| self.machine.priced(&activity, usage, about.model.as_deref()));
@@ -460,8 +506,7 @@ impl Driver {
                 Command::Start(activity) => {
                     // Stopped, and asked for anew.
                     if void.remove(&activity.key) {
-                        self.asked.retain(|a| a.key != activity.key);
-                        self.starting.retain(|a| a.key != activity.key);
+                        self.take_back(|key| *key == activity.key);
                     }
                     self.asked.push(Arc::new(activity));
                 }
@@ -481,8 +526,17 @@ impl Driver {
             }
         }
         if !void.is_empty() {
-            self.asked.retain(|a| !void.contains(&a.key));
-            self.starting.retain(|a| !void.contains(&a.key));
+            self.take_back(|key| void.contains(key));
+        }
+    }
+
+    /// What was asked for and has not begun is not wanted any more: it was never asked for.
+    fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) {
+        self.starting.retain(|(activity, _)| !unwanted(&activity.key));
+        let (back, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| unwanted(&asked.key));
+        self.asked = asked;
+        for activity in self.queue.take_back(unwanted).into_iter().chain(back) {
+            self.machine.not_made(&activity);
         }
     }
 
@@ -551,8 +605,9 @@ impl Driver {
     }
 
     fn outcome(&self, result: Result<Value, RunError>, waiting: Vec<trefoil_machine::event::Waiting>) -> RunOutcome {
-        // What could not be written was not sent.
-        let unsent = self.asked.iter().chain(&self.starting);
+        // What could not be written was not sent, nor was what waits for its turn.
+        let starting = self.starting.iter().map(|(activity, _)| activity);
+        let unsent = self.asked.iter().chain(starting).chain(self.queue.calls());
         let unsent = unsent.filter(|a| matches!(a.request, Request::Model(_)) && !a.again).count() as u64;
         let (mut usage, calls) = (self.machine.usage(), self.machine.calls().saturating_sub(unsent));
         // Of a run that has not ended: nobody will know what they used. Whoever resumes it counts them as lost.
@@ -564,6 +619,13 @@ impl Driver {
         let continues = !waiting.is_empty();
         RunOutcome { run, result, waiting, continues, usage, calls, duration_ms }
     }
+}
+
+/// A time limit that begins now.
+fn from_now(limit: &Arc<Activity>, now: u64) -> Arc<Activity> {
+    let Request::Timer { ms, .. } = limit.request else { return limit.clone() };
+    let request = Request::Timer { ms, due_ms: now.saturating_add(ms) };
+    Arc::new(Activity { request, ..(**limit).clone() })
 }
 
 /// The output, and the error.

@@ -107,6 +107,63 @@ fn a_call_that_is_stopped_before_its_turn_was_not_made() {
     assert_eq!(ended.usage.unknown_calls, 0, "nothing is unknown of what was not begun");
 }
 
+/// Runs a program until so many calls have begun. Then its process is gone.
+fn cut_off(world: &World, slow: &Slow, program: &Arc<Program>, calls: usize) {
+    let run = driver::run(program.clone(), None, world.ports.clone(), world.options.clone());
+    let begun = async {
+        while slow.asked.lock().unwrap().0.len() < calls {
+            tokio::task::yield_now().await;
+        }
+    };
+    block_on(async {
+        tokio::select! {
+            biased;
+            () = begun => {}
+            ended = run => panic!("it is cut off before: {ended:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_call_whose_turn_has_not_come_was_not_made_when_the_process_is_gone() {
+    let (world, slow) = world(&at_once(1));
+    let program = fan(&["a", "b", "c"], "x", None);
+    cut_off(&world, &slow, &program, 2);
+    let ended = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
+    assert!(ended.result.is_ok(), "{ended:?}");
+    assert_eq!(slow.asked.lock().unwrap().0, ["a", "b", "c", "b"]);
+    assert_eq!((ended.calls, ended.usage.unknown_calls), (4, 1), "only the one that had begun is unknown");
+}
+
+#[test]
+fn a_call_whose_turn_has_not_come_was_not_made_when_the_run_is_interrupted() {
+    let (world, slow) = world(&at_once(1));
+    let program = fan(&["a", "b", "c"], "x", None);
+    let ended = block_on(async {
+        let run = driver::run(program.clone(), None, world.ports.clone(), world.options.clone());
+        let stop = async {
+            while slow.asked.lock().unwrap().0.len() < 2 {
+                tokio::task::yield_now().await;
+            }
+            world.options.cancel.interrupt();
+        };
+        tokio::join!(run, stop).0
+    });
+    assert_eq!(ended.result.unwrap_err().code, "INTERRUPTED");
+    assert_eq!((ended.calls, ended.usage.unknown_calls), (2, 1));
+}
+
+#[test]
+fn a_call_that_waited_for_its_turn_has_all_of_its_time_after_an_outage() {
+    let (mut world, slow) = world(&at_once(1));
+    let program = fan(&["a", "b", "c"], "x", Some(500));
+    cut_off(&world, &slow, &program, 1);
+    block_on(slow.clock.sleep(10_000));
+    world.options.places = None;
+    let ended = block_on(driver::resume(program, "r1", world.ports.clone(), world.options.clone()));
+    assert!(ended.result.is_ok(), "{ended:?}");
+}
+
 #[test]
 fn runs_share_the_limits_and_each_has_its_own() {
     let limits = HostLimits { in_flight: Some(3), in_flight_per_run: Some(2), ..HostLimits::default() };

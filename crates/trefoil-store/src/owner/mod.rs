@@ -146,6 +146,9 @@ impl Owner {
             None => return Err(StoreError::NotHeld { run: run.to_owned() }),
         };
         let ends = batch.end.is_some();
+        if let Some(end) = &mut batch.end {
+            end.at = Some(self.clock.wall_ms());
+        }
         match lease {
             Ok(lease) => {
                 batch.lease_until = Some(self.until());

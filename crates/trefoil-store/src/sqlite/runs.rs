@@ -143,7 +143,7 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
     if let Some(end) = &batch.end {
         let error = end.error.as_ref();
         c.prepare_cached(
-            "UPDATE run SET status = ?2, ended = started + ?3, error_code = ?4, error = ?5, owner = NULL, \
+            "UPDATE run SET status = ?2, ended = max(started, coalesce(?6, started + ?3)), error_code = ?4, error = ?5, owner = NULL, \
              lease_until = NULL, wake_at = NULL WHERE no = ?1",
         )?
         .execute(params![
@@ -151,7 +151,8 @@ fn change(c: &Connection, no: i64, batch: &Batch) -> Done<()> {
             end.status.name(),
             int(end.at_ms),
             error.map(|(code, _)| code),
-            error.map(|(_, text)| text)
+            error.map(|(_, text)| text),
+            end.at.map(int)
         ])?;
         // Nobody reads them any more.
         c.prepare_cached("DELETE FROM inbox WHERE run = ?1")?.execute([no])?;

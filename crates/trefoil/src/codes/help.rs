@@ -70,7 +70,7 @@ const HELP: &[(&str, For, &str)] = &[
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
     ("WOULD_REPEAT", Any, "change the manifest or the input, and start a new run"),
-    ("UNKNOWN_OUTCOME", Any, "find out whether it was done, and start a new run if it has to be done again"),
+    ("UNKNOWN_OUTCOME", Any, "find out whether it was done; to do it again, resume the run with `--unknown retry`"),
 ];
 
 /// What to do about a failure: its own advice, else that for its code and cause.

@@ -368,7 +368,7 @@ impl Replay {
             (Some((_, activity)), Some(recorded)) => {
                 if about.kept.is_some() {
                     watcher.past(entry.at_ms, Past::Began(&activity));
-                    self.machine.was_kept(&activity);
+                    self.machine.not_made(&activity);
                 }
                 recorded.holds(&activity)?;
                 watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
@@ -412,6 +412,9 @@ impl Replay {
                 }
                 Command::Cancel(key) => {
                     if let Some((_, activity)) = self.asked.swap_remove(&key) {
+                        if !self.recorded.contains_key(&key) {
+                            self.machine.not_made(&activity);
+                        }
                         self.cancelled.insert(key, activity);
                     }
                 }

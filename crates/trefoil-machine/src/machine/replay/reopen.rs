@@ -314,6 +314,12 @@ impl Replay {
         &self.answers
     }
 
+    /// Whether the machine has come to its end.
+    pub fn is_over(&mut self) -> bool {
+        self.catch_up(&mut Unwatched);
+        self.finished.is_some()
+    }
+
     /// How it ended, by its journal.
     pub fn outcome(&mut self) -> Option<&Result<Value, RunError>> {
         self.catch_up(&mut Unwatched);
