@@ -5,7 +5,10 @@ use std::sync::Arc;
 use testbed::Run;
 use trefoil_ir::Program;
 use trefoil_machine::wire::{AskDecide, canonical};
-use trefoil_machine::{Activity, Cause, Entry, Flags, Key, Machine, Prepared, Request, Reserve, RunError, Usage};
+use trefoil_machine::{
+    Activity, Cause, Entry, Flags, Key, Machine, ModelRequest, Prepared, Request, Reserve, Role, RunError, ToolUse,
+    Usage,
+};
 use trefoil_template::{Question, Value};
 
 pub const FLAGS: Flags = Flags {
@@ -70,6 +73,24 @@ fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// What a model says in a conversation: some of its tools are called in the first turns, some of them as they must not be.
+fn turn(key: &str, request: &ModelRequest) -> Value {
+    let before = request.messages.iter().filter(|m| m.role == Role::Assistant).count() as u64;
+    let seed = hash(key.rsplit_once('@').map_or(key, |(talk, _)| talk));
+    let last = request.messages.last().map(|m| m.content.canonical()).unwrap_or_default();
+    if before >= seed % 4 {
+        return format!("talker:{}", hash(&last) % 97).into();
+    }
+    let calls = request.tools.iter().enumerate().filter_map(|(at, tool)| {
+        let luck = hash(&format!("{seed} {before} {at}"));
+        let name = if luck % 11 == 5 { "stranger" } else { &*tool.name };
+        let input = if luck % 7 == 3 { Value::from(1) } else { Value::from(format!("in {before}.{at}")) };
+        let arguments: Value = [("input", input)].into_iter().collect();
+        (!luck.is_multiple_of(3)).then(|| ToolUse::new(format!("c{at}"), name, arguments))
+    });
+    trefoil_machine::said::value(format!("turn {before}"), calls.collect())
+}
+
 /// What the world answers: a pure function of the activity.
 pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
     let key = activity.key.as_str();
@@ -81,6 +102,7 @@ pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
             let failed = |status| Err(RunError::new("MODEL_ERROR", "no").cause(Cause::Status(status)));
             match speaker {
                 "bad" => failed(500),
+                "talker" => Ok(turn(key, request)),
                 "flaky" if !last.contains('!') => failed(429),
                 "judge" if key.contains("#1/") => Ok("{\"score\": 0.1, \"reasoning\": \"thin\"}".into()),
                 "judge" => Ok("```json\n{\"score\": 0.9}\n```".into()),

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde_json::json;
 use trefoil_ir::{
-    Attempts, Backoff, Budget, CommandCall, Consensus, Edge, Expr, FlowId, Graph, GraphNode, HumanCall, Judge, NodeId,
-    OnExceeded, OnFailure, OnItemFailure, OnTimeout, Program, Retry, RetryOn, State, StateId, StateMachine, StepId,
-    StepKind, Strategy as Formula, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
+    Attempts, Backoff, Budget, Call, Callee, CommandCall, Consensus, Conversation, Edge, Expr, FlowId, Graph,
+    GraphNode, HumanCall, Judge, NodeId, Offer, OnExceeded, OnFailure, OnItemFailure, OnTimeout, Program, Retry,
+    RetryOn, Source, State, StateId, StateMachine, StepId, StepKind, Strategy as Formula, Takes, ToolCall, ToolKind,
+    Transition, Validator, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -51,6 +53,8 @@ pub enum Node {
         validators: u8,
     },
     Call(Box<Node>),
+    /// A model that may call tools, and flows with these bodies.
+    Talk(Vec<Node>),
     /// With a time limit, and no label.
     Bare(Box<Node>),
 }
@@ -77,7 +81,8 @@ pub fn node() -> impl Strategy<Value = Node> {
             1 => (0u8..4, one.clone(), 0u8..3, any::<bool>())
                 .prop_map(|(items, body, concurrency, bad)| Node::ForEach { items, body, concurrency, bad }),
             2 => prop::collection::vec((inner.clone(), any::<u8>(), any::<u8>()), 1..5).prop_map(Node::Graph),
-            1 => some.prop_map(Node::States),
+            1 => some.clone().prop_map(Node::States),
+            1 => some.prop_map(Node::Talk),
             1 => (one.clone(), 0u8..5).prop_map(|(body, validators)| Node::Attempts { body, validators }),
             1 => one.clone().prop_map(Node::Call),
             1 => one.prop_map(Node::Bare),
@@ -217,6 +222,7 @@ impl Lower {
                 self.visible.push(label);
                 id
             }
+            Node::Talk(bodies) => self.talk(bodies),
             Node::Bare(inner) => {
                 let id = self.node(inner);
                 let step = self.build.at(id);
@@ -283,6 +289,38 @@ impl Lower {
         self.build.slots = slots;
         self.visible = visible;
         id
+    }
+
+    /// Offers: a tool that the manifest describes, one that says itself what it is, and the flows.
+    fn talk(&mut self, bodies: &[Node]) -> StepId {
+        let input = json!({"type": "object", "required": ["input"], "properties": {"input": {"type": "string"}}});
+        let schema = self.build.schema(input);
+        let offer = |name: &str, step, parameters, member: Option<&str>| Offer {
+            name: name.into(),
+            description: None,
+            parameters,
+            pinned: Vec::new(),
+            member: member.map(Into::into),
+            all: false,
+            step,
+            origin: nowhere(),
+        };
+        let mut offers = Vec::new();
+        for (name, parameters) in [("tool", Some(schema)), ("unknown", None)] {
+            let call = ToolCall { name: name.into(), kind: ToolKind::Local, arguments: Expr::Read(Source::Result) };
+            let step = self.build.step(name, StepKind::Tool(Box::new(call)));
+            offers.push(offer(name, step, parameters, None));
+        }
+        for (n, body) in bodies.iter().enumerate() {
+            let (callee, name) = (Callee::Flow(self.flow(body, false)), format!("flow_{n}"));
+            let call = Call { callee, input: Some(Expr::Read(Source::Result)), exports: None };
+            let step = self.build.step(&name, StepKind::Call(Box::new(call)));
+            offers.push(offer(&name, step, Some(schema), Some("input")));
+        }
+        let user = format!("about {}", self.read(bodies.len() as u8));
+        let turn = self.model("talker", "", &user);
+        let conversation = Conversation { turn, offers, max_turns: 5, max_turns_at: None };
+        self.effect("talk", StepKind::Conversation(Box::new(conversation)))
     }
 
     fn for_each(&mut self, items: u8, body: &Node, concurrency: u8, bad: bool) -> StepId {

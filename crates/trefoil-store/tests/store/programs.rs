@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use trefoil_ir::{Program, ToolKind};
-use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError};
+use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError, said};
 use trefoil_runtime::driver::{self, Options, RunOutcome};
 use trefoil_runtime::ports::{
     Asked, CallSite, CommandHost, CommandOutput, Journal, JournalError, MapSecrets, NoEvents, SeededRandom, ToolError,
@@ -60,9 +60,10 @@ impl ModelProvider for Everybody {
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         match self.ask(at, Request::Model(Box::new(request.clone()))).await {
-            Ok(text) => {
+            Ok(said) => {
                 let usage = trefoil_runtime::Usage { input_tokens: 3, output_tokens: 1, ..Default::default() };
-                Ok(ModelAnswer::new(text.to_text().to_string(), usage))
+                let (text, calls) = said::calls(&said).unwrap_or((said, Vec::new()));
+                Ok(ModelAnswer { calls, ..ModelAnswer::new(text.to_text().to_string(), usage) })
             }
             Err(error) => {
                 let Some(Cause::Status(status)) = error.cause else { panic!("{error}") };
