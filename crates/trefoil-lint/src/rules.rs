@@ -16,4 +16,11 @@ pub const RULES: &[(&str, &str)] = &[
     ("not-computed", "a value that is written like a condition, although nothing is compared there"),
     ("circular-ref", "templates that read each other in a circle"),
     ("env-decides", "what a run does depends on the environment"),
+    ("schema-mismatch", "an example that the schema would reject"),
+    ("missing-input", "a call without an input that the called agent requires"),
+    ("unknown-input", "a call with an input that the called agent does not accept"),
+    ("empty-message", "a model is called with an empty user message"),
+    ("not-a-placeholder", "text that looks like a placeholder but is not one"),
+    ("swallowed-key", "a key that is indented into the block of text above it"),
+    ("unresolved-name", "a template names something that is not defined there"),
 ];

@@ -57,6 +57,13 @@ pub struct SyntaxError {
     pub sure: bool,
 }
 
+impl SyntaxError {
+    /// Whether a tag or a comment is not closed: what was meant replaces the rest of the line.
+    pub fn is_unclosed(&self) -> bool {
+        self.code == "template-unclosed"
+    }
+}
+
 /// A text that is no template or condition: its mistakes, and what could be read all the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Broken {

@@ -34,6 +34,7 @@ rules! {
     not_a_list,
     object_in_prompt,
     wrong_input_type,
+    blind_judge,
     unreachable_state,
     unreachable_step,
     unconnected_node,

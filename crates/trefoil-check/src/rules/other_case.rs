@@ -1,7 +1,7 @@
 //! A condition that compares an answer with a word which the prompt writes with other capitals.
 
 use trefoil_ir::{FlowId, SlotId, StepId, types};
-use trefoil_syntax::Severity;
+use trefoil_syntax::{Location, Severity};
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::{Comparison, Value};
 
@@ -48,7 +48,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// How the prompts write a word, if none writes it as the condition does.
-fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, trefoil_syntax::Location)> {
+fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, Location)> {
     let lower = word.to_lowercase();
     let mut other = None;
     for one in told {
@@ -62,8 +62,20 @@ fn written_otherwise<'t>(word: &str, told: &'t [Told]) -> Option<(&'t str, trefo
                 other.get_or_insert((found, one.at));
             }
         }
+        let mut listed = told::lists(&one.words).into_iter().filter_map(|list| among(&lower, &list));
+        if let Some(found) = listed.rfind(|found| *found != word) {
+            other.get_or_insert((found, one.at));
+        }
     }
     other
+}
+
+/// How a list of words, `Refund, Opening or Other`, writes one of them. The first may have a capital because a sentence starts.
+fn among<'t>(lower: &str, list: &[&'t str]) -> Option<&'t str> {
+    let at = list.iter().position(|word| word.to_lowercase() == lower)?;
+    let small = |word: &&str| !word.starts_with(char::is_uppercase);
+    let starts_a_sentence = at == 0 && list.iter().skip(1).all(small);
+    list.get(at).copied().filter(|word| !starts_a_sentence || small(word))
 }
 
 /// The words of a text, each with the character before it.

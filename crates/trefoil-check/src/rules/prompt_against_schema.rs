@@ -75,7 +75,7 @@ fn no_json(words: &str) -> Why {
 fn no_choice(words: &str, schema: &Value) -> Why {
     let mut enums = Vec::new();
     choices(schema, &mut enums, 0);
-    for list in lists(words) {
+    for list in told::lists(words).into_iter().filter(|list| list.len() > 2) {
         for all in &enums {
             let is = |word: &str| all.iter().any(|choice| choice.eq_ignore_ascii_case(word));
             let known = list.iter().filter(|word| is(word)).count();
@@ -109,42 +109,6 @@ fn choices(schema: &Value, found: &mut Vec<Vec<String>>, depth: usize) {
     if types::solid_kinds(schema).is_some_and(|kinds| kinds == ["array"]) {
         choices(&types::item_of(schema), found, depth + 1);
     }
-}
-
-/// Single words in a row, with commas, bars, `or` and `and` between them.
-fn lists(words: &str) -> Vec<Vec<&str>> {
-    let mut all = Vec::new();
-    let mut list: Vec<&str> = Vec::new();
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let quote = |c: char| matches!(c, '"' | '\'' | '`');
-    let mut rest = words;
-    while let Some(start) = rest.find(is_part) {
-        let from = rest.get(start..).unwrap_or_default();
-        let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
-        let (word, after) = from.split_at(end);
-        let behind = after.trim_start_matches(quote);
-        let next = behind.trim_start_matches([',', '/', '|', ' ', '\n']);
-        let gap = behind.len() - next.len();
-        let sign = behind.get(..gap).unwrap_or_default().contains([',', '/', '|']);
-        let joined = ["or ", "and "].into_iter().find_map(|or| next.strip_prefix(or));
-        let ends = behind.is_empty() || behind.starts_with(['.', ';', ')', '\n', ':', '!', '?', ']', '}']);
-        if sign || joined.is_some() || ends && !list.is_empty() {
-            list.push(word);
-        } else {
-            list.clear();
-        }
-        if !(sign || joined.is_some()) {
-            if list.len() > 2 {
-                all.push(std::mem::take(&mut list));
-            }
-            list.clear();
-        }
-        rest = joined.unwrap_or(after);
-    }
-    if list.len() > 2 {
-        all.push(list);
-    }
-    all
 }
 
 /// A range of a rating that is not the one of the only number that the schema limits.

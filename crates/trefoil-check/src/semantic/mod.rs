@@ -1,6 +1,7 @@
 //! The semantic model: computed once for a program, read by every rule and by the editor. Each analysis is done when somebody
 //! asks for it first.
 
+pub mod answered;
 mod apart;
 pub mod bound;
 mod calls;

@@ -8,6 +8,7 @@ use trefoil_ir::{
 };
 use trefoil_template::Value;
 
+use super::answered::is_yes_or_no;
 use super::cases::{Case, Cases, Read, Truth, truth};
 
 /// What is known about the transitions of a state.
@@ -68,7 +69,8 @@ fn of(program: &Program, state: &State) -> Exits {
     // What a person answered and what is made of it depend on each other.
     let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
     let ends = state.ends_unmatched && fails.is_none();
-    let gap = table.gap(Takes::Success).filter(|_| !entangled && !ends);
+    let answered = program.step(state.step).is_some_and(|step| is_yes_or_no(step, transitions));
+    let gap = table.gap(Takes::Success).filter(|_| !entangled && !ends && !answered);
     let failure_open = failing && !transitions.iter().any(|t| t.takes != Takes::Success);
     Exits { taken, gap, failure_open }
 }

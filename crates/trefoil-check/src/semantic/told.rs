@@ -1,4 +1,4 @@
-//! What a model is told, as the manifest writes it: for rules about the words of a prompt. Values are left out.
+//! What a model or a person is told, as the manifest writes it: for rules about the words of a prompt. Values are left out.
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::{Expr, ModelCall, Program, Source, Step, StepId, StepKind};
@@ -21,19 +21,25 @@ const MOST: usize = 64;
 /// What a call tells its model.
 pub fn by_call(call: &ModelCall, step: &Step) -> Vec<Told> {
     let messages = call.system.iter().chain(Some(&call.user));
-    let told = messages.map(|message| Told { at: place(message).unwrap_or(step.origin), words: words(message) });
-    told.filter(|told| !told.words.trim().is_empty()).collect()
+    messages.filter_map(|message| told(message, step)).collect()
 }
 
-/// What the models are told that a step calls, itself or in the flows that it calls.
+fn told(message: &Expr, step: &Step) -> Option<Told> {
+    let told = Told { at: place(message).unwrap_or(step.origin), words: words(message) };
+    (!told.words.trim().is_empty()).then_some(told)
+}
+
+/// What the models and people are told that a step calls, itself or in the flows that it calls.
 pub fn by_step(program: &Program, step: StepId) -> Vec<Told> {
     let mut found = Vec::new();
     let mut stack = vec![step];
     let mut left = MOST;
     while let Some(step) = stack.pop().filter(|_| left > 0).and_then(|id| program.step(id)) {
         left -= 1;
-        if let StepKind::Model(call) = &step.kind {
-            found.extend(by_call(call, step));
+        match &step.kind {
+            StepKind::Model(call) => found.extend(by_call(call, step)),
+            StepKind::Human(call) => found.extend(told(&call.prompt, step)),
+            _ => {}
         }
         stack.extend(children(step));
         stack.extend(callees(step).into_iter().filter_map(|flow| Some(program.flow(flow)?.body)));
@@ -50,6 +56,42 @@ fn words(message: &Expr) -> String {
         },
     });
     text.collect()
+}
+
+/// Two and more single words in a row, with commas, bars, `or` and `and` between them.
+pub fn lists(words: &str) -> Vec<Vec<&str>> {
+    let mut all = Vec::new();
+    let mut list: Vec<&str> = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let quote = |c: char| matches!(c, '"' | '\'' | '`');
+    let mut rest = words;
+    while let Some(start) = rest.find(is_part) {
+        let from = rest.get(start..).unwrap_or_default();
+        let end = from.find(|c| !is_part(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        let behind = after.trim_start_matches(quote);
+        let next = behind.trim_start_matches([',', '/', '|', ' ', '\n']);
+        let gap = behind.len() - next.len();
+        let sign = behind.get(..gap).unwrap_or_default().contains([',', '/', '|']);
+        let joined = ["or ", "and "].into_iter().find_map(|or| next.strip_prefix(or));
+        let ends = behind.is_empty() || behind.starts_with(['.', ';', ')', '\n', ':', '!', '?', ']', '}']);
+        if sign || joined.is_some() || ends && !list.is_empty() {
+            list.push(word);
+        } else {
+            list.clear();
+        }
+        if !(sign || joined.is_some()) {
+            if list.len() > 1 {
+                all.push(std::mem::take(&mut list));
+            }
+            list.clear();
+        }
+        rest = joined.unwrap_or(after);
+    }
+    if list.len() > 1 {
+        all.push(list);
+    }
+    all
 }
 
 fn place(message: &Expr) -> Option<Location> {

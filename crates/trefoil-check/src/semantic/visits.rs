@@ -155,7 +155,7 @@ impl Ways {
 }
 
 /// States that lead to each other, and states alone; each after all that it leads to.
-fn knots(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub fn knots(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut graph = DiGraph::<(), ()>::with_capacity(next.len(), next.len());
     let nodes: Vec<NodeIndex> = next.iter().map(|_| graph.add_node(())).collect();
     for (from, targets) in nodes.iter().zip(next) {

@@ -179,6 +179,30 @@ fn what_a_person_answers_and_their_feedback_are_one() {
 }
 
 #[test]
+fn a_question_with_yes_and_no_is_complete() {
+    let text = |transitions: &str| {
+        format!(
+            "    A: {{ kind: Human, prompt: 'Well?', transitions: [{transitions}] }}\n    B: {{ kind: System, command: echo b }}\n    C: {{ kind: System, command: echo c }}\n"
+        )
+    };
+    let yes_no = "{ condition: input_equals_yes, target: B }, { condition: input_equals_no, target: C }";
+    states(&text(yes_no), expect![""]);
+    let custom = "{ condition: custom, expression: \"response == 'yes'\", target: B }, { condition: input_equals, value: no, target: C }";
+    states(&text(custom), expect![""]);
+    // One of the two is not: nobody can say no.
+    states(
+        &text("{ condition: input_equals_yes, target: B }, { condition: input_equals, value: later, target: C }"),
+        expect![[r#"
+        7:5 warning missing-transition: no transition of `A` matches any other text as `A.response`, so the run would fail
+          | A: { kind: Human, pro
+          | ^
+          at 7:98: the last transition
+          help: add a last transition with `condition: always`
+    "#]],
+    );
+}
+
+#[test]
 fn a_cascade_of_limits_is_no_overlap() {
     transitions(
         "{ condition: score_above, threshold: 0.9, target: B }, { condition: score_above, threshold: 0.5, target: C }, { target: A }",

@@ -40,8 +40,36 @@ fn a_word_with_other_capitals_than_in_the_prompt_is_found() {
           help: capitals count in comparisons: write the word the same way in both places
     "#]],
     );
+    let manifest = classify("Answer with one word: Bug, Feature or Other.", "bug");
+    of_rule(
+        "other-case",
+        "sirenspec",
+        &[("m.yaml", &manifest)],
+        expect![[r#"
+        9:37 warning other-case: this compares with `bug`, but the prompt asks for `Bug`
+          | - { from: triage, to: fix, when: "working.kind == 'bug'" }
+          |                                   ^^^^^^^^^^^^
+          at 3:38: the prompt
+          help: capitals count in comparisons: write the word the same way in both places
+    "#]],
+    );
+    let asked = classify("x", "Yes").replace("{ agent: sort, ", "{ type: human, prompt: 'Is it? (yes or no)', ");
+    of_rule(
+        "other-case",
+        "sirenspec",
+        &[("m.yaml", &asked)],
+        expect![[r#"
+        9:37 warning other-case: this compares with `Yes`, but the prompt asks for `yes`
+          | - { from: triage, to: fix, when: "working.kind == 'Yes'" }
+          |                                   ^^^^^^^^^^^^
+          at 6:3: the prompt
+          help: capitals count in comparisons: write the word the same way in both places
+    "#]],
+    );
     for (prompt, word) in [
         ("Answer with BUG or FEATURE.", "BUG"),
+        ("Bug, feature or other?", "bug"),
+        ("Bug, feature or other?", "feature"),
         // Prose, not what is asked for.
         ("Say whether it is a Bug.", "bug"),
         ("Decide if it is a BUG, and answer 'bug' then.", "bug"),

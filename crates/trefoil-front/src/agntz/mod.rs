@@ -12,7 +12,7 @@
 
 pub mod bind;
 mod evidence;
-mod ids;
+pub mod ids;
 mod lower;
 pub mod manifest;
 pub mod names;

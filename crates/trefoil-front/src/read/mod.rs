@@ -1,6 +1,7 @@
 //! Typed access to the spanned tree. Every problem is reported in its place, and reading continues.
 
 mod form;
+pub mod number;
 mod unknown;
 
 use std::cell::RefCell;
@@ -14,6 +15,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value};
 
+use self::number::Unit;
 use crate::mend::respelt;
 use crate::project::{Document, Project};
 use crate::source::Source;
@@ -180,6 +182,17 @@ impl<'d> Reader<'d> {
             None => Diagnostic { help: advice, ..d },
         }
     }
+    /// The same for a number, with the one that was surely meant: without quotes, or in the notation and unit of the key.
+    pub fn not_a_number(
+        &self,
+        node: &Node,
+        what: &str,
+        expected: &str,
+        unit: Option<Unit>,
+        fits: impl Fn(&str) -> bool,
+    ) {
+        self.report(self.mistyped(node, what, expected, number::meant(node, unit).filter(|text| fits(text))));
+    }
     /// The fields of a mapping; reports any other node. `what` names it in messages.
     pub fn fields<'n, 'r>(&'r self, node: &'n Node, what: &str) -> Option<Fields<'n, 'r>> {
         match node.mapping() {
@@ -241,8 +254,7 @@ impl<'d> Reader<'d> {
             }
             _ => {
                 let fits = |text: &str| text.parse::<i64>().is_ok_and(|n| range.contains(&n));
-                let meant = unquoted(node, fits).or_else(|| plain_number(node, what).filter(|text| fits(text)));
-                self.report(self.mistyped(node, what, "a whole number", meant));
+                self.not_a_number(node, what, "a whole number", number::unit_of(what), fits);
                 None
             }
         }
@@ -255,8 +267,7 @@ impl<'d> Reader<'d> {
             Some((Scalar::Float(f), _)) => f,
             _ => {
                 let fits = |text: &str| text.parse::<f64>().is_ok_and(|n| range.contains(&n));
-                let meant = unquoted(node, fits).or_else(|| plain_number(node, what).filter(|text| fits(text)));
-                self.report(self.mistyped(node, what, "a number", meant));
+                self.not_a_number(node, what, "a number", number::unit_of(what), fits);
                 return None;
             }
         };
@@ -359,6 +370,10 @@ pub struct Fields<'n, 'd> {
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
+    /// All that is written.
+    pub fn mapping(&self) -> &'n Mapping {
+        self.mapping
+    }
     /// The entry of a key; null counts as absent.
     pub fn take(&mut self, key: &'static str) -> Option<&'n Entry> {
         self.known.push(key);
@@ -565,46 +580,6 @@ fn quoted(node: &Node) -> Option<String> {
         (Scalar::Null | Scalar::Str, _) => None,
         (_, text) => Some(format!("\"{}\"", text.value)),
     }
-}
-
-/// The content of a text in quotes, if it is what was expected.
-fn unquoted(node: &Node, fits: impl FnOnce(&str) -> bool) -> Option<String> {
-    let text = node.string()?;
-    let quotes = matches!(text.style, Style::Single | Style::Double);
-    // only digits as YAML writes them
-    let plain = text.value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    (quotes && plain && fits(&text.value)).then(|| text.value.to_string())
-}
-
-/// The number that a text is in another notation: `4_096`, `0,7`, `30s` where `key` names its unit.
-fn plain_number(node: &Node, key: &str) -> Option<String> {
-    let text = node.string()?.value.trim();
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if text.contains('_') && text.split('_').skip(1).all(|group| group.len() == 3) && text.split('_').all(digits) {
-        return Some(text.replace('_', ""));
-    }
-    if let Some((whole, part)) = text.split_once(',') {
-        // Three digits may be thousands.
-        return (digits(whole) && digits(part) && part.len() != 3).then(|| format!("{whole}.{part}"));
-    }
-    let at = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at_checked(at)?;
-    let of_unit = |unit: &str| match unit {
-        "ms" => Some(1),
-        "s" => Some(1_000),
-        "m" | "min" => Some(60_000),
-        "h" => Some(3_600_000),
-        _ => None,
-    };
-    let ms = number.parse::<u64>().ok()?.checked_mul(of_unit(unit.trim())?)?;
-    let per = if key.ends_with("Ms") || key.ends_with("_ms") {
-        1
-    } else if key.ends_with("_seconds") {
-        1_000
-    } else {
-        return None;
-    };
-    (ms % per == 0).then(|| (ms / per).to_string())
 }
 
 /// A node as plain data (schemas, contexts, defaults, tool arguments).

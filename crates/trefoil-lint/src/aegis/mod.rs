@@ -36,6 +36,7 @@ use unit::{Agent, Found, Workflow};
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     text::of_workflow,
     state::names,
+    state::blank_inputs,
     initial::unknown,
     target::unknown,
     condition::impossible,

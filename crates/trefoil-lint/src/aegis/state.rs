@@ -1,9 +1,11 @@
-//! States as a whole: their names.
+//! States as a whole: their names, and what they give to their agents.
 
 use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
 
 use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::RESERVED;
+use trefoil_front::aegis::manifest::state::StateKind;
 
 /// Names that templates cannot read.
 pub fn names(unit: &Workflow<'_, '_>, found: &mut Found) {
@@ -12,6 +14,22 @@ pub fn names(unit: &Workflow<'_, '_>, found: &mut Found) {
             let message = format!("templates cannot read the result of a state named `{}`", state.name);
             let d = Diagnostic::warning("invalid-name", unit.file.at(state.span), message);
             found.push(d.help("use letters, digits, `_` and `-`, and no reserved name"));
+        }
+    }
+}
+
+/// Inputs that are set but blank.
+pub fn blank_inputs(unit: &Workflow<'_, '_>, found: &mut Found) {
+    for state in &unit.workflow.states {
+        let inputs: Vec<&Text> = match &state.kind {
+            Some(StateKind::Agent(agent)) => agent.input.iter().collect(),
+            Some(StateKind::Parallel(parallel)) => parallel.agents.iter().filter_map(|a| a.input.as_ref()).collect(),
+            _ => continue,
+        };
+        for text in inputs.into_iter().filter(|text| text.value.trim().is_empty()) {
+            let message = "`input` is blank, so the agent gets no input";
+            let d = Diagnostic::warning("empty-message", unit.file.at(text.span), message);
+            found.push(d.help("remove the key to pass the workflow's start input to the agent"));
         }
     }
 }

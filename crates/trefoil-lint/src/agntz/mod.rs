@@ -4,12 +4,15 @@
 pub mod agents;
 pub mod braces;
 pub mod copied;
+pub mod examples;
 pub mod indented;
+pub mod inert;
 pub mod inputs;
 pub mod keys;
 pub mod literals;
 pub mod masked;
 pub mod prefixes;
+pub mod request;
 pub mod type_names;
 pub mod unresolved;
 
@@ -66,9 +69,14 @@ fn model(file: Source<'_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, found: &mut Fo
     for (source, key) in [(llm.instruction, "instruction"), (llm.prompt, "prompt")] {
         source.into_iter().for_each(|t| braces::check(file, &bound.names, t, At::End, key, found));
     }
+    examples::check(file, &llm.examples, llm.output.as_ref(), found);
+    inert::check(file, llm, found);
     for tool in &llm.tools {
         match tool {
-            Tool::Http { http, .. } => braces::request(file, &bound.names, http, found),
+            Tool::Http { http, .. } => {
+                braces::request(file, &bound.names, http, found);
+                request::check(file, http, false, found);
+            }
             Tool::Mcp { tools, .. } => {
                 let params = tools.iter().flatten().flat_map(|tool| &tool.params);
                 params.for_each(|(key, value)| {
@@ -85,7 +93,10 @@ fn tool_call(file: Source<'_>, bound: &BoundAgent<'_>, agent: &ToolAgent<'_>, fo
         Some(ToolUse::Local(params) | ToolUse::Mcp { params, .. }) => {
             params.iter().for_each(|(key, value)| braces::check(file, &bound.names, value, At::End, &key.value, found));
         }
-        Some(ToolUse::Http(http)) => braces::request(file, &bound.names, http, found),
+        Some(ToolUse::Http(http)) => {
+            braces::request(file, &bound.names, http, found);
+            request::check(file, http, true, found);
+        }
         None => {}
     }
 }

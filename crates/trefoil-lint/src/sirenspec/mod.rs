@@ -8,6 +8,7 @@ mod count;
 mod cycles;
 mod edges;
 mod fallbacks;
+mod headers;
 mod instances;
 mod list;
 mod names;
@@ -24,12 +25,13 @@ use trefoil_front::sirenspec::Units;
 type Rule = fn(&Subject<'_>, &mut Found);
 
 /// Everything that is looked for.
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     texts::check,
     edges::check,
     fallbacks::check,
     cycles::check,
     agents::check,
+    headers::check,
     calls::check,
     names::check,
     list::check,

@@ -15,12 +15,13 @@ pub fn mistakes(text: &BoundText, found: &mut Found) {
 
 fn mistake(text: &BoundText, error: SyntaxError) -> Diagnostic {
     let at = text.place_of(error.span.clone());
+    let unclosed = error.is_unclosed();
     let mut d = Diagnostic::error(error.code, at, error.message);
     if let Some(help) = error.help {
         d = d.help(help);
     }
     match error.meant {
-        Some(meant) if error.code == "template-unclosed" => {
+        Some(meant) if unclosed => {
             // Only if the text in the file is the same as the text that is read: the rest of the line is rewritten.
             let straight = at.span.end - at.span.start == error.span.end - error.span.start;
             if straight { d.suggestion("close it with `}}`", at, meant) } else { d }

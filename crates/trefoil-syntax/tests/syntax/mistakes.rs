@@ -39,6 +39,10 @@ const CASES: &[(&str, &str)] = &[
         "hash in a sentence",
         "a: Issue #4 is open\nb: Post in the channel #general\nc: Fix issue # 4 of the list\nd: Use tags (such as # or #a)\ne: Write with care and #joy\n",
     ),
+    (
+        "hash in the middle of a sentence",
+        "a: Answer riddle # 3 of the list\nb: Write about the product # {{name}} for kids\nc: Sum of all prices # 2 decimals\nd: gpt # {{x}}\ne: Say it twice. # {{x}}\n",
+    ),
     ("hash behind a quote", "a: \"b\"#c\n"),
     ("dash and bracket", "a: [-, -[x]]\n"),
     ("closing bracket", "a: ]\n"),

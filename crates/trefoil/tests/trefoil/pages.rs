@@ -128,7 +128,6 @@ const OWNERS: [(&str, &[(&str, &str)]); 4] = [
 /// Rules of reading whose name finders use as well: the mistake is the same for whoever makes it, and is seen in a key's value
 /// by reading, in what a text means by a finder. No other rule may have two crates.
 const BOTH: &[&str] = &[
-    "template-unclosed",
     "condition-bad-operator",
     "working-dot-node-id",
     "missing-key",
@@ -140,15 +139,8 @@ const BOTH: &[&str] = &[
     "duplicate-id",
     "unknown-reference",
     "reference-cycle",
-    "unresolved-name",
     "invalid-name",
     "wrong-default",
-    "schema-mismatch",
-    "missing-input",
-    "unknown-input",
-    "empty-message",
-    "not-a-placeholder",
-    "swallowed-key",
 ];
 
 /// The code of a crate, by file; its unit tests, which come last in a file, are left out.

@@ -10,6 +10,7 @@ use trefoil_template::{Object, Value};
 use super::{Lowering, text, tool};
 use crate::agntz::bind::{self, BoundAgent};
 use crate::agntz::ids::AgentRef;
+use crate::agntz::manifest::http::Placeholder;
 use crate::agntz::manifest::{Http, Llm, McpTool, Tool};
 use crate::agntz::names::At;
 use crate::build::plain;
@@ -145,7 +146,7 @@ fn parameters(http: &Http<'_>) -> Value {
     let mut properties = Object::default();
     let mut required = Vec::new();
     let pinned = |name: &str| http.params.iter().any(|(key, _)| *key.value == *name);
-    for (name, optional) in http.placeholders.iter().filter(|(name, _)| !pinned(name)) {
+    for Placeholder { name, optional, .. } in http.placeholders.iter().filter(|p| !pinned(&p.name)) {
         properties.insert(name.clone(), [("type", Value::from("string"))].into_iter().collect());
         if !optional && !required.contains(&Value::Str(name.clone())) {
             required.push(Value::Str(name.clone()));

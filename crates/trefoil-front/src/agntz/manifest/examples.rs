@@ -1,12 +1,8 @@
-//! `examples`: few-shot turns, and whether they fit the output schema.
+//! `examples`: few-shot turns.
 
-use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Node, Text};
-use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::Value;
 
 use super::texts;
-use crate::agntz::schema::{Schema, fits};
 use crate::read::Reader;
 
 /// One pair of turns.
@@ -40,71 +36,4 @@ fn as_written(reader: &Reader<'_>, text: &Text) {
     if text.value.contains("{{") {
         reader.warning("no-effect", text.span, "placeholders in an example are sent as written");
     }
-}
-
-/// Warns of examples that the output schema would refuse: they teach the model a wrong answer.
-pub fn check(reader: &Reader<'_>, examples: &[Example<'_>], schema: Option<&Schema<'_>>) {
-    contradictions(reader, examples);
-    let Some(schema) = schema.filter(|s| s.sound) else { return };
-    for example in examples {
-        let mut at = reader.at(example.output.span);
-        let mut help = None;
-        let why = match serde_json::from_str::<serde_json::Value>(&example.output.value) {
-            Err(e) => {
-                let text = &*example.output.value;
-                let what = e.to_string();
-                let what = what.split(" at line ").next().unwrap_or_default();
-                match offset(text, e.line(), e.column()) {
-                    Some((start, end)) if text.trim_start().starts_with(['{', '[']) => {
-                        at = reader.at(example.output.source(start..end));
-                        format!("is not JSON: {what}")
-                    }
-                    _ => "is not JSON".to_owned(),
-                }
-            }
-            Ok(value) => match fits(&schema.json, &value) {
-                None => continue,
-                Some(why) => {
-                    help = renamed(&schema.json, &value);
-                    format!("does not match the schema: {why}")
-                }
-            },
-        };
-        let d = Diagnostic::warning("schema-mismatch", at, format!("this example {why}"));
-        let d = help.into_iter().fold(d, Diagnostic::help);
-        reader.report(d.label(reader.at(schema.key), "answers must match this schema"));
-    }
-}
-
-/// Warns of examples that give one input two answers.
-fn contradictions(reader: &Reader<'_>, examples: &[Example<'_>]) {
-    let mut seen: HashMap<&str, &Example<'_>> = HashMap::default();
-    for example in examples.iter().filter(|_| examples.len() > 1) {
-        let Some(first) = seen.insert(example.input.value.trim(), example) else { continue };
-        let json = |e: &Example<'_>| serde_json::from_str::<serde_json::Value>(&e.output.value).ok();
-        let same = json(first).is_some_and(|value| json(example) == Some(value));
-        if !same && first.output.value.trim() != example.output.value.trim() {
-            let at = reader.at(example.input.span);
-            let d = Diagnostic::warning("schema-mismatch", at, "this example has another answer for the same input");
-            reader.report(d.label(reader.at(first.input.span), "the same input").help("keep the correct one"));
-        }
-    }
-}
-
-/// The bytes of the character at a line and column as the JSON reader counts them.
-fn offset(text: &str, line: usize, column: usize) -> Option<(u32, u32)> {
-    let before: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
-    let start = text.floor_char_boundary(before + column.checked_sub(1)?);
-    let length = text.get(start..)?.chars().next()?.len_utf8();
-    Some((start as u32, (start + length) as u32))
-}
-
-/// The property that was meant by one that the schema does not have.
-fn renamed(schema: &Value, value: &serde_json::Value) -> Option<String> {
-    let properties = schema.get("properties")?.as_object()?;
-    let written = value.as_object()?;
-    let absent = || properties.keys().map(|k| &**k).filter(|k| !written.contains_key(*k));
-    let unknown = written.keys().filter(|k| properties.get(k.as_str()).is_none());
-    let (word, near) = unknown.filter_map(|k| Some((k, suggest::near(k, absent())?))).next()?;
-    Some(format!("did you mean `{}` instead of `{word}`?", near.name))
 }

@@ -129,7 +129,7 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
             }
             Some(false) => {
                 if let Some(definition) = inner.require("definition") {
-                    spawn_inline(reader, definition, own);
+                    spawn_inline(reader, definition, own, &mut llm.spawned);
                 }
                 inner.finish();
             }
@@ -152,7 +152,7 @@ fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, own: Option<&Text>, named: &
     named.push(target);
 }
 
-fn spawn_inline(reader: &Reader<'_>, definition: &Entry, own: Option<&Text>) {
+fn spawn_inline<'n>(reader: &Reader<'_>, definition: &'n Entry, own: Option<&Text>, spawned: &mut Vec<&'n Text>) {
     let Some(child) = agent(reader, &definition.value, Place::Spawnable) else { return };
     if let (Some(own), Some(id)) = (own, child.id)
         && own.value == id.value
@@ -163,13 +163,7 @@ fn spawn_inline(reader: &Reader<'_>, definition: &Entry, own: Option<&Text>) {
     }
     match &child.kind {
         Kind::Llm(llm) => {
-            if let Some(text) = llm.instruction.filter(|t| t.value.contains("{{")) {
-                reader.error(
-                    "unresolved-name",
-                    text.span,
-                    "the `instruction` of a spawned agent cannot contain placeholders",
-                );
-            }
+            spawned.extend(llm.instruction);
         }
         Kind::Unknown => {}
         _ => reader.error("unknown-value", child.head, "only `kind: llm` agents can be spawned"),

@@ -25,8 +25,20 @@ pub struct Llm<'n> {
     pub refusals: Vec<Refusal>,
     /// What the model may call.
     pub tools: Vec<Tool<'n>>,
+    /// What is called back, which this version does not do.
+    pub callbacks: Vec<Callback<'n>>,
+    /// The instructions of the agents that it may start.
+    pub spawned: Vec<&'n Text>,
     /// References to other agents inside refused features: as written, and where.
     pub inner_refs: Vec<&'n Text>,
+}
+
+/// A callback tool: where it is called, and the name of what it is signed with.
+pub struct Callback<'n> {
+    /// The address.
+    pub url: Option<&'n Text>,
+    /// The name of the secret.
+    pub secret: Option<&'n Text>,
 }
 
 /// What a model may call.

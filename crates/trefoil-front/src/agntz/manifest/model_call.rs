@@ -29,6 +29,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         output,
         refusals: Vec::new(),
         tools: Vec::new(),
+        callbacks: Vec::new(),
+        spawned: Vec::new(),
         inner_refs: Vec::new(),
     };
     tools::read(fields, &mut llm);
@@ -36,7 +38,6 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     extras::skills(fields, &mut llm);
     extras::resources(fields, &mut llm);
     extras::reply(fields);
-    examples::check(reader, &llm.examples, llm.output.as_ref());
     llm
 }
 

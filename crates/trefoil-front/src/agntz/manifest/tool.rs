@@ -85,7 +85,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolAgent<'n> {
                 );
             }
             inner.text("description");
-            Some(ToolUse::Http(Box::new(http::read(&mut inner, true))))
+            Some(ToolUse::Http(Box::new(http::read(&mut inner))))
         }
         None => return ToolAgent { name, tool: None, span: entry.key.span },
     };

@@ -5,7 +5,7 @@ use trefoil_syntax::yaml::{Node, Text};
 
 use super::extras::versions;
 use super::http;
-use super::llm::{Llm, McpTool, Refusal, Tool};
+use super::llm::{Callback, Llm, McpTool, Refusal, Tool};
 use super::texts::{bad_name, not_empty, text_map};
 use crate::agntz::ids::is_tool_name;
 use crate::agntz::schema;
@@ -54,14 +54,16 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 let name = name(&mut tool, "an http tool");
                 named.extend(name);
                 let description = tool.text("description");
-                let http = http::read(&mut tool, false);
+                let http = http::read(&mut tool);
                 llm.tools.extend(name.map(|name| Tool::Http { name, description, http }));
             }
             // The model sees the server's name before those of its tools.
             Word::Mcp => clashes(reader, &mcp(&mut tool, llm)),
             Word::Agent => agent(&mut tool, llm),
             Word::Callback => {
-                named.extend(callback(&mut tool));
+                let (name, callback) = callback(&mut tool);
+                named.extend(name);
+                llm.callbacks.push(callback);
                 let help = "call its address with an http tool";
                 llm.refusals.push(Refusal::new("kind: callback", item.span, help));
             }
@@ -164,37 +166,27 @@ fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     }
 }
 
-fn callback<'n>(tool: &mut Fields<'n, '_>) -> Option<&'n Text> {
+fn callback<'n>(tool: &mut Fields<'n, '_>) -> (Option<&'n Text>, Callback<'n>) {
     let name = name(tool, "a callback tool");
-    if let Some(url) = tool.require_text("url") {
-        literal_url(tool.reader, url);
-    }
+    let url = tool.require_text("url");
+    url.into_iter().for_each(|url| callback_url(tool.reader, url));
     tool.text("description");
-    if let Some(secret) = tool.require_text("secret").filter(|t| t.value.contains("{{")) {
-        let message = "`secret` must be the name of a signing secret, not a template";
-        let d = Diagnostic::warning("not-a-placeholder", tool.reader.at(secret.span), message);
-        let name = secret.value.trim().strip_prefix("{{secrets.").and_then(|t| t.strip_suffix("}}"));
-        tool.reader.report(match name {
-            Some(name) => d.suggestion(format!("write `{name}`"), tool.reader.at(secret.span), name),
-            None => d.help("write only the name"),
-        });
-    }
+    let secret = tool.require_text("secret");
     tool.integer("timeoutMs", 1000..=120_000);
     tool.integer("maxRetries", 0..=5);
     if let Some(entry) = tool.take("inputSchema") {
         schema::read(tool.reader, entry);
     }
-    name
+    (name, Callback { url, secret })
 }
 
 /// A callback's address is called as it is written.
-fn literal_url(reader: &Reader<'_>, url: &Text) {
+fn callback_url(reader: &Reader<'_>, url: &Text) {
     let text = &*url.value;
     if text.contains("{{") {
-        let d =
-            Diagnostic::warning("not-a-placeholder", reader.at(url.span), "the URL of a callback cannot be a template");
-        reader.report(d.help("write the URL to call"));
-    } else if !text.starts_with("https://") && !text.starts_with("http://") {
+        return;
+    }
+    if !text.starts_with("https://") && !text.starts_with("http://") {
         let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an HTTP URL"));
         reader.report(d.help("start it with `https://` and a host"));
     } else {

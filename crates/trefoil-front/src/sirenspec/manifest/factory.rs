@@ -134,7 +134,7 @@ fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<
             }
             match size.value.string() {
                 Some(text) if text.value.contains("{{") => Some(Over::Count(Size::Text(text))),
-                _ => scalar::whole_node(reader, &size.value, "swarm_size", 1..=i64::from(MAX_SWARM_SIZE))
+                _ => scalar::whole_node(reader, &size.value, "swarm_size", None, 1..=i64::from(MAX_SWARM_SIZE))
                     .map(|n| Over::Count(Size::Fixed(n))),
             }
         }

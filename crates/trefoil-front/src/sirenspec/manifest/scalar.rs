@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 
+use crate::read::number::{Unit, unit_of};
 use crate::{Fields, Reader};
 
 /// The longest time a manifest may name, in seconds: over thirty years, and far from overflowing milliseconds.
@@ -14,11 +15,17 @@ const LONGEST: f64 = 1e9;
 /// A whole number of a key.
 pub fn whole(fields: &mut Fields<'_, '_>, key: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
     let entry = fields.take(key)?;
-    whole_node(fields.reader, &entry.value, key, range)
+    whole_node(fields.reader, &entry.value, key, unit_of(key), range)
 }
 
-/// A whole number.
-pub fn whole_node(reader: &Reader<'_>, node: &Node, what: &str, range: RangeInclusive<i64>) -> Option<i64> {
+/// A whole number, of a certain unit.
+pub fn whole_node(
+    reader: &Reader<'_>,
+    node: &Node,
+    what: &str,
+    unit: Option<Unit>,
+    range: RangeInclusive<i64>,
+) -> Option<i64> {
     let lenient = match node.scalar() {
         Some((Scalar::Str, t)) => t.value.trim().parse::<i64>().ok(),
         // Exact: a float that is whole and this small is an integer in disguise (`2.0`).
@@ -32,7 +39,8 @@ pub fn whole_node(reader: &Reader<'_>, node: &Node, what: &str, range: RangeIncl
             None
         }
         None => {
-            reader.wrong_type(node, what, "a whole number");
+            let fits = |text: &str| text.parse::<i64>().is_ok_and(|n| range.contains(&n));
+            reader.not_a_number(node, what, "a whole number", unit, fits);
             None
         }
     }
@@ -59,7 +67,8 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
         Some((Scalar::Str, t)) => match t.value.trim().parse::<f64>() {
             Ok(f) if f.is_finite() => f,
             _ => {
-                reader.wrong_type(&entry.value, key, "a number of seconds");
+                let fits = |text: &str| text.parse::<f64>().is_ok_and(|n| (0.0..=LONGEST).contains(&n));
+                reader.not_a_number(&entry.value, key, "a number of seconds", Some(Unit::Seconds), fits);
                 return None;
             }
         },
@@ -75,8 +84,9 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
 
 /// Whole seconds of a key that bounds one call. Says so when they can hardly have been meant: milliseconds, most often.
 pub fn patience(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
-    let seconds = whole(fields, key, 1..=1_000_000_000)?;
-    if let Some(entry) = fields.take(key).filter(|_| seconds >= 10_000) {
+    let entry = fields.take(key)?;
+    let seconds = whole_node(fields.reader, &entry.value, key, Some(Unit::Seconds), 1..=1_000_000_000)?;
+    if seconds >= 10_000 {
         let hours = seconds / 3600;
         let message = format!("`{key}` is in seconds: {seconds} seconds are {hours} hours");
         let d = Diagnostic::warning("out-of-range", fields.reader.at(entry.value.span), message);

@@ -96,10 +96,7 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
             .entries()
             .iter()
             .filter_map(|e| headers.reader.text(&e.value, &e.key.value).map(|value| (&e.key, value)))
-            .inspect(|(name, value)| {
-                variables(headers.reader, value);
-                request::header(headers.reader, name, value);
-            })
+            .inspect(|(name, value)| request::header(headers.reader, name, value))
             .collect(),
         None => Vec::new(),
     };
@@ -112,34 +109,6 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     let timeout_ms = scalar::patience(config, "timeout").unwrap_or(10_000);
     let timeout_at = config.entry("timeout").map(|e| e.value.span);
     ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at }
-}
-
-/// `$TOKEN` and `${TOKEN}` in a header: a shell would replace them by the environment variable, but there is no shell here.
-fn variables(reader: &Reader<'_>, text: &Text) {
-    for (at, _) in text.value.match_indices('$') {
-        let rest = text.value.get(at + 1..).unwrap_or_default();
-        let inner = rest.strip_prefix('{').unwrap_or(rest);
-        let end = inner.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
-        let (name, after) = inner.split_at(end.unwrap_or(inner.len()));
-        let closed = inner.len() == rest.len() || after.starts_with('}');
-        let word = !after.starts_with(|c: char| c.is_alphanumeric());
-        if name.len() < 3 || !closed || !word || !name.starts_with(|c: char| c.is_ascii_uppercase()) {
-            continue;
-        }
-        let end = at + 1 + name.len() + if inner.len() == rest.len() { 0 } else { 2 };
-        let place = reader.at(text.source(at as u32..end as u32));
-        let message =
-            format!("`{}` is literal text, not an environment variable", text.value.get(at..end).unwrap_or_default());
-        let meant = format!("{{{{ env.{name} }}}}");
-        let d = Diagnostic::warning("not-a-placeholder", place, message);
-        // Only if the text in the file is the same as the text that is read.
-        let straight = (place.span.end - place.span.start) as usize == end - at;
-        reader.report(if straight {
-            d.suggestion(format!("write `{meant}`"), place, meant)
-        } else {
-            d.help(format!("write `{meant}`"))
-        });
-    }
 }
 
 /// An address that is written out, or whose start is: without `http` and a host no request can go anywhere.

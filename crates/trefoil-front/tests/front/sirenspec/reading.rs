@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::support::{check_one, flow};
+use super::support::{check_one, findings, flow};
 use crate::support::bless;
 
 #[test]
@@ -209,6 +209,68 @@ fn scalars_are_read_as_leniently_as_the_original_does() {
             error 4:117 wrong-type: `on` must be an HTTP status or a class of failures, not a list
         "#]],
     );
+}
+
+#[test]
+fn times_with_a_unit_are_fixed() {
+    for (key, value, expected) in [
+        (
+            "timeout_per_instance",
+            "30s",
+            expect![[r#"
+            error 4:7 missing-key: node `f` needs `writes`
+            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "30"}
+        "#]],
+        ),
+        (
+            "timeout_per_instance",
+            "2 minutes",
+            expect![[r#"
+            error 4:7 missing-key: node `f` needs `writes`
+            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "120"}
+        "#]],
+        ),
+        (
+            "timeout_per_instance",
+            "500ms",
+            expect![[r#"
+            error 4:7 missing-key: node `f` needs `writes`
+            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text
+        "#]],
+        ),
+        (
+            "timeout_per_instance",
+            "1_200",
+            expect![[r#"
+            error 4:7 missing-key: node `f` needs `writes`
+            error 4:71 wrong-type: `timeout_per_instance` must be a whole number, not text {fix: "1200"}
+        "#]],
+        ),
+    ] {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: x}}}}\nnodes:\n  f: {{type: factory, agent: a, for_each: '[1]', {key}: {value}}}\n"
+        );
+        check_one(&text, expected);
+    }
+    for value in ["500ms", "1.5 s", "\"soon\""] {
+        let text = flow("x", &format!("nodes:\n  n: {{agent: a, writes: output.n, retry: {{base_delay: {value}}}}}\n"));
+        let found = findings(&[("flow.yaml", &text)]);
+        let expected = match value {
+            "500ms" => expect![[r#"
+                warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                error 4:55 wrong-type: `base_delay` must be a number of seconds, not text {fix: "0.5"}
+            "#]],
+            "1.5 s" => expect![[r#"
+                warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                error 4:55 wrong-type: `base_delay` must be a number of seconds, not text {fix: "1.5"}
+            "#]],
+            _ => expect![[r#"
+                warning 4:43 no-effect: `retry` has no effect: `max_attempts` is 1 by default (set the total number of attempts: `max_attempts: 3`)
+                error 4:55 wrong-type: `base_delay` must be a number of seconds, not text
+            "#]],
+        };
+        expected.assert_eq(&found);
+    }
 }
 
 #[test]

@@ -5,8 +5,37 @@
 
 /// Words that come before a number: `issue #4`, `ticket # 17`.
 const NUMBERED: &[&str] = &[
-    "issue", "issues", "ticket", "tickets", "order", "orders", "case", "cases", "bug", "bugs", "item", "items",
-    "number", "room", "invoice", "pr", "rule", "step", "task", "case", "request", "customer", "account",
+    "issue",
+    "issues",
+    "ticket",
+    "tickets",
+    "order",
+    "orders",
+    "case",
+    "cases",
+    "bug",
+    "bugs",
+    "item",
+    "items",
+    "number",
+    "room",
+    "invoice",
+    "pr",
+    "rule",
+    "step",
+    "task",
+    "request",
+    "customer",
+    "account",
+    "question",
+    "questions",
+    "chapter",
+    "section",
+    "part",
+    "page",
+    "line",
+    "version",
+    "release",
 ];
 
 /// Words before a name with `#`: `the channel #general`.
@@ -41,6 +70,11 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
         return true;
     }
     let prose = words.len() >= 3;
+    let ended = value.ends_with(['.', '!', '?', ';', ')']);
+    // A sentence that has not ended, and a placeholder: nobody explains a value with one.
+    if !ended && (prose && rest.contains("{{") || words.len() >= 2 && numbers_something(rest)) {
+        return true;
+    }
     if prose && (is_closed_later(value, rest) || (is(OPEN) || last.ends_with(',')) && is_lower(rest)) {
         return true;
     }
@@ -51,9 +85,15 @@ pub(super) fn is_cut(value: &str, comment: &str, of_text: bool) -> bool {
     if first.is_ascii_digit() {
         return words.len() >= 2 || value.starts_with(char::is_uppercase);
     }
-    let ended = value.ends_with(['.', '!', '?', ';', ')']);
     let named = words.len() >= 2 && is(NAMED);
     first.is_alphabetic() && !MARKS.contains(&&*word.to_lowercase()) && (named || prose && !ended)
+}
+
+/// `3 of the list`, `1 and suggests`: a number, and a sentence that continues.
+fn numbers_something(text: &str) -> bool {
+    let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let next = after.strip_prefix([' ', ',', ';', ':', '.']).map(|t| t.split_whitespace().next().unwrap_or_default());
+    after.len() < text.len() && next.is_some_and(|word| OPEN.contains(&word))
 }
 
 /// Whether a text continues as in the middle of a sentence.

@@ -1,6 +1,5 @@
 //! `kind: Agent`: one agent is called.
 
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
 
 use crate::aegis::manifest::{RefusedFeature, declared, filled, require_spelled, spelled_text, words};
@@ -33,7 +32,6 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<
     let agent = require_spelled(fields, "an Agent state", "agent", "agent_id");
     let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
     let input = spelled_text(fields, "input", "input_template");
-    say_something(reader, input.as_ref(), "input");
     let intent = fields.text("intent").cloned();
     let judges = fields.take("judges").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
     let max = fields.integer("max_iterations", 1..=255).and_then(|n| u32::try_from(n).ok());
@@ -50,17 +48,6 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<
     fields.no_effect(&["isolation"], "the agent runs as a model call, not in a container");
     fields.no_effect(&["temperature"], "write it under `runtime` of the agent");
     AgentState { agent, input, intent, judges, max_iterations: max.unwrap_or(10) }
-}
-
-/// A text that is set but blank.
-pub fn say_something(reader: &Reader<'_>, text: Option<&Text>, what: &str) {
-    if let Some(text) = text.filter(|t| t.value.trim().is_empty()) {
-        let message = format!("`{what}` is blank, so the agent gets no input");
-        reader.report(
-            Diagnostic::warning("empty-message", reader.at(text.span), message)
-                .help("remove the key to pass the workflow's start input to the agent"),
-        );
-    }
 }
 
 /// Reads a list of judges.

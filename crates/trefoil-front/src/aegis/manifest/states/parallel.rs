@@ -4,7 +4,7 @@ use trefoil_ir::Strategy;
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::agent::{JudgeEntry, read_judges, say_something};
+use super::agent::{JudgeEntry, read_judges};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
 use crate::aegis::manifest::{duration, require_spelled, spelled_text, words};
 use crate::{Fields, Reader};
@@ -49,7 +49,6 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
         let agent = require_spelled(&mut branch, "an entry of `agents`", "agent", "agent_id");
         let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
         let input = spelled_text(&mut branch, "input", "input_template");
-        say_something(reader, input.as_ref(), "input");
         let weight = branch.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
         let timeout_ms = duration::seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
         let timeout_at = branch.entry("timeout_seconds").map(|e| e.value.span);
