@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{Policy, Value};
+use trefoil_template::{Policy, Value, Words};
 
 /// Which facts are collected: each level those of the one before as well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +28,7 @@ pub enum Detail {
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     detail: Detail,
+    words: Option<&'static Words>,
     /// Things with names.
     pub declarations: Vec<Declaration>,
     /// Places that name them.
@@ -224,6 +225,15 @@ impl Facts {
     /// Those of a level are collected.
     pub fn of(detail: Detail) -> Self {
         Self { detail, ..Self::default() }
+    }
+    /// What the manifests' language calls things.
+    pub fn words(&self) -> &'static Words {
+        self.words.unwrap_or(Policy::AGNTZ.words)
+    }
+    /// The facts, of manifests in this language.
+    #[must_use]
+    pub fn in_words(self, words: &'static Words) -> Self {
+        Self { words: Some(words), ..self }
     }
     /// Which facts anybody asks for; costly ones are not worked out otherwise.
     pub fn detail(&self) -> Detail {

@@ -78,7 +78,7 @@ pub use condition::Condition;
 pub use error::{Broken, EvalError, Question, RULES, SyntaxError};
 pub use expression::{Arithmetic, Comparison, Expression, Function, Written};
 pub use handlebars::is_helper;
-pub use policy::{ConditionGrammar, Policy, Words};
+pub use policy::{ConditionGrammar, Policy, TransitionWords, Words};
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
 pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
 pub use value::wire;

@@ -88,10 +88,40 @@ pub struct Words {
     pub one_of: bool,
     /// How an agent is made to answer with an object; none: it cannot be.
     pub answer: Option<&'static str>,
+    /// The key of the condition that ends a loop.
+    pub until: &'static str,
+    /// The key that says under which name a step's result is kept.
+    pub kept: &'static str,
+    /// The transitions of a state.
+    pub transitions: &'static TransitionWords,
     /// How a condition reads a value. `PATH` stands for its path.
     reads: &'static str,
     /// How a text provides for a value that may be missing. `PATH` stands for its path.
     missing: &'static str,
+}
+
+/// As AEGIS has them; the others have none.
+const TRANSITIONS: TransitionWords =
+    TransitionWords { key: "condition", always: "always", success: "on_success", failure: "on_failure" };
+
+/// What a language calls the transitions of a state; each as it is written after the key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TransitionWords {
+    /// The key of what they depend on.
+    pub key: &'static str,
+    /// Taken in every case.
+    pub always: &'static str,
+    /// Taken after success.
+    pub success: &'static str,
+    /// Taken after failure.
+    pub failure: &'static str,
+}
+
+impl TransitionWords {
+    /// A transition as it is written: `condition: always`.
+    pub fn written(&self, word: &str) -> String {
+        format!("{}: {word}", self.key)
+    }
 }
 
 impl Words {
@@ -144,6 +174,9 @@ impl Policy {
             example: "{{path}} == value",
             one_of: false,
             answer: Some("give the agent an `outputSchema`"),
+            until: "until",
+            kept: "stateKey",
+            transitions: &TRANSITIONS,
             reads: "{{PATH}}",
             missing: "guard it with `{{#if PATH}}`",
         },
@@ -165,6 +198,9 @@ impl Policy {
             example: "path == \"value\"",
             one_of: false,
             answer: Some("declare the schema of the answer under `execution.validation.output`"),
+            until: "until",
+            kept: "result_key",
+            transitions: &TRANSITIONS,
             reads: "PATH",
             missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
         },
@@ -186,6 +222,9 @@ impl Policy {
             example: "working.path == \"value\"",
             one_of: true,
             answer: None,
+            until: "until",
+            kept: "writes",
+            transitions: &TRANSITIONS,
             reads: "PATH",
             missing: "give it a default: `{{ PATH | default('...') }}`",
         },

@@ -23,7 +23,9 @@ fn run(cx: &mut Context<'_>) {
             for transition in &state.transitions {
                 finding = finding.label(transition.origin, format!("`{}`", transition.text));
             }
-            cx.report(finding.help("to continue, add a transition with `condition: on_success`"));
+            let words = cx.model.facts.words().transitions;
+            let success = words.written(words.success);
+            cx.report(finding.help(format!("to continue, add a transition with `{success}`")));
         }
     }
 }

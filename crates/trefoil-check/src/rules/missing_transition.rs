@@ -2,6 +2,7 @@
 
 use trefoil_ir::{State, Takes};
 use trefoil_syntax::Severity;
+use trefoil_template::TransitionWords;
 
 use crate::rule::{Context, Group, Rule, Run};
 
@@ -16,6 +17,8 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
+    let words = cx.model.facts.words().transitions;
+    let [always, success, failure] = [words.always, words.success, words.failure].map(|word| words.written(word));
     for (machine, exits) in cx.model.machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
@@ -24,19 +27,22 @@ fn run(cx: &mut Context<'_>) {
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
                 Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != Takes::Failure) => (
                     format!("every transition of `{}` has a condition that may be false, so the run can fail here", state.name),
-                    "add a last transition with `condition: always`",
+                    format!("add a last transition with `{always}`"),
                 ),
                 Some(gap) if gap.value.is_empty() => (
                     format!("`{}` has no transition for success, so the run would fail", state.name),
-                    "add a transition with `condition: on_success` or `always`",
+                    format!("add a transition with `{success}` or `{}`", words.always),
                 ),
                 Some(gap) => (
                     format!("no transition of `{}` matches {}, so the run would fail", state.name, gap.value),
-                    "add a last transition with `condition: always`",
+                    format!("add a last transition with `{always}`"),
                 ),
-                None if exits.failure_open && names_success(state) => (
+                None if exits.failure_open && names_success(state, words) => (
                     format!("`{}` has no transition for failure, so the run would fail", state.name),
-                    "add a transition with `condition: on_failure`, or if that is intended, use `always` instead of `on_success`",
+                    format!(
+                        "add a transition with `{failure}`, or if that is intended, use `{}` instead of `{}`",
+                        words.always, words.success
+                    ),
                 ),
                 None => continue,
             };
@@ -46,6 +52,6 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// A written condition that names success makes a reader expect that failure was thought of.
-fn names_success(state: &State) -> bool {
-    state.transitions.iter().any(|t| &*t.text == "on_success")
+fn names_success(state: &State, words: &TransitionWords) -> bool {
+    state.transitions.iter().any(|t| *t.text == *words.success)
 }

@@ -27,7 +27,10 @@ pub(super) fn branches(cx: &mut Context<'_>) {
                 Some(other) => {
                     let d = cx.finding(at, format!("two branches write `{key}`"));
                     let d = Diagnostic { severity: Severity::Error, ..d };
-                    cx.report(d.label(*other, "written here too").help("write another `stateKey` for the step"));
+                    cx.report(
+                        d.label(*other, "written here too")
+                            .help(format!("write another `{}` for the step", cx.model.facts.words().kept)),
+                    );
                 }
                 None => drop(first.insert(key, at)),
             }

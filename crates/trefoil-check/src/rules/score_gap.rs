@@ -29,7 +29,9 @@ fn run(cx: &mut Context<'_>) {
             for transition in &state.transitions {
                 finding = finding.label(transition.origin, format!("`{}`", transition.text));
             }
-            cx.report(finding.help("let the ranges meet, or add a last transition with `condition: always`"));
+            let words = cx.model.facts.words().transitions;
+            let always = words.written(words.always);
+            cx.report(finding.help(format!("let the ranges meet, or add a last transition with `{always}`")));
         }
     }
     for &(_, id) in cx.model.reachable() {

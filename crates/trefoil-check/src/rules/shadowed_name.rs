@@ -51,6 +51,6 @@ fn outputs(cx: &mut Context<'_>, flow: &Flow, steps: &[StepId]) {
         }
         let d = cx.finding(named(model, step.origin, key), format!("the output would hide the input `{key}`"));
         let d = field.into_iter().fold(d, |d, field| d.label(field.origin, "the input"));
-        cx.report(d.help("write another `stateKey` for the step"));
+        cx.report(d.help(format!("write another `{}` for the step", cx.model.facts.words().kept)));
     }
 }

@@ -19,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
+    let words = cx.model.facts.words().transitions;
     for (machine, _) in cx.model.machines() {
         for state in &machine.states {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else {
@@ -38,7 +39,8 @@ fn run(cx: &mut Context<'_>) {
             let message =
                 format!("no transition of `{name}` matches `{answer}`, so the run fails if nobody answers in time");
             let d = cx.finding(at, message);
-            cx.report(d.help("add a transition for it, or one with `condition: always`"));
+            let always = words.written(words.always);
+            cx.report(d.help(format!("add a transition for it, or one with `{always}`")));
         }
     }
 }

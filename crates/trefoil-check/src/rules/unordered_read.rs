@@ -60,8 +60,10 @@ fn late(cx: &mut Context<'_>) {
             ),
             _ => (
                 format!("`{name}` has not run yet here, so `{path}` is always empty"),
-                "a step sees only the steps before it; with `until` it sees the others from the second iteration on"
-                    .to_owned(),
+                format!(
+                    "a step sees only the steps before it; with `{}` it sees the others from the second iteration on",
+                    model.facts.words().until
+                ),
             ),
         };
         cx.report_cause(cx.finding(read.at, message).help(help));

@@ -57,7 +57,7 @@ impl FrontEnd for Aegis {
         true
     }
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
-        let made = program::compile(project, entries, Findings::with_facts(detail));
+        let made = program::compile(project, entries, Findings::with_facts(detail, self.policy().words));
         let program::Made { units, program, entries, found, aside } = made;
         let units = crate::Units::Aegis(units);
         Compiled { units, program, entries, env_files: Vec::new(), found, aside }

@@ -66,7 +66,7 @@ impl FrontEnd for Agntz {
         references.map(|text| ids::AgentRef::parse(text).map_or(text, |r| r.id)).collect()
     }
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
-        let mut units = bind::bind(project, entries, &Findings::with_facts(detail));
+        let mut units = bind::bind(project, entries, &Findings::with_facts(detail, self.policy().words));
         let found = std::mem::take(&mut units.findings);
         let (program, entries) = lower::lower(&units, entries);
         let units = crate::Units::Agntz(Box::new(units));

@@ -13,7 +13,7 @@ use trefoil_ir::{Detail, Facts};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
-use trefoil_template::{Number, Object, Value};
+use trefoil_template::{Number, Object, Value, Words};
 
 use self::number::Unit;
 use crate::mend::respelt;
@@ -38,13 +38,13 @@ pub struct Findings {
 
 impl Findings {
     /// Findings with facts about names.
-    pub fn with_facts(detail: Detail) -> Self {
-        Self { facts: Facts::of(detail), ..Self::default() }
+    pub fn with_facts(detail: Detail, words: &'static Words) -> Self {
+        Self { facts: Facts::of(detail).in_words(words), ..Self::default() }
     }
     /// None yet, and the same facts asked for.
     #[must_use]
     pub fn apart(&self) -> Self {
-        Self::with_facts(self.facts.detail())
+        Self::with_facts(self.facts.detail(), self.facts.words())
     }
     /// Adds the findings of a part.
     pub fn absorb(&mut self, part: Self) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use trefoil::internals::{Checks, LoadOptions, rules};
 use trefoil_check::{Level, Levels, Rule};
 use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_template::Policy;
 
 use crate::Folder;
 
@@ -209,6 +210,28 @@ fn the_checker_reports_its_own_rules_alone() {
     let by_hand = ["Diagnostic::new(", "Diagnostic::error(", "Diagnostic::warning(", "Diagnostic::info("];
     let wrong: Vec<_> = files.iter().filter(|(_, text)| by_hand.iter().any(|made| text.contains(made))).collect();
     assert!(wrong.is_empty(), "{:#?}", wrong.iter().map(|(file, _)| file).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_checker_speaks_no_language_of_its_own() {
+    let mut files = Vec::new();
+    code(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../trefoil-check/src"), &mut files);
+    let words = [Policy::AGNTZ, Policy::AEGIS, Policy::SIRENSPEC].map(|policy| policy.words);
+    let spelt = words.iter().flat_map(|w| {
+        let t = w.transitions;
+        [
+            t.written(t.always),
+            format!("`{}`", t.success),
+            format!("`{}`", t.failure),
+            format!("`{}`", w.until),
+            format!("`{}`", w.kept),
+        ]
+    });
+    let spelt: BTreeSet<String> = spelt.collect();
+    let says =
+        |text: &str| spelt.iter().find(|word| text.lines().any(|l| !is_comment(l) && l.contains(&***word))).cloned();
+    let wrong: Vec<_> = files.iter().filter_map(|(file, text)| Some((file, says(text)?))).collect();
+    assert!(wrong.is_empty(), "words of one dialect; `Facts::words` has those of the manifest: {wrong:#?}");
 }
 
 #[test]
