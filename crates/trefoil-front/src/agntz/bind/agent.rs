@@ -40,7 +40,8 @@ pub fn bind<'p>(
     let mut callees: Vec<Callee<'p>> = Vec::new();
     let mut texts = Texts::default();
     if let Kind::Sequential(p) | Kind::Parallel(p) = &agent.kind {
-        pipeline::name(reader, p, matches!(agent.kind, Kind::Parallel(_)), &mut names, &mut slots);
+        names.order = pipeline::order(p, matches!(agent.kind, Kind::Parallel(_)));
+        pipeline::name(units, reader, p, &mut names, &mut slots);
         callees = steps(units, reader, p, &mut names, &mut slots);
         declare::steps(reader, &subject, p, &names);
     }

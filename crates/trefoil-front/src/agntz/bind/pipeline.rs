@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
 use super::subject::{Outcome, Subject};
-use super::{Slots, Texts, declare};
+use super::{Slots, Texts, Units, declare};
 use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{OutputMap, Pipeline, Step, Target};
 use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName, When};
@@ -17,14 +17,13 @@ use crate::names::Members;
 use crate::read::Reader;
 use crate::types::object_of;
 
-/// Names the steps of a pipeline.
-pub fn name(reader: &Reader<'_>, pipeline: &Pipeline<'_>, parallel: bool, names: &mut AgentNames, slots: &mut Slots) {
-    names.order = match (parallel, pipeline.until) {
+/// In which order the steps of a pipeline run.
+pub fn order(pipeline: &Pipeline<'_>, parallel: bool) -> Order {
+    match (parallel, pipeline.until) {
         (true, _) => Order::Parallel,
         (false, Some(_)) => Order::Loop,
         (false, None) => Order::Once,
-    };
-    name_steps(reader, pipeline, names, slots);
+    }
 }
 
 /// The text that says where a step's output lands, where there is one.
@@ -36,10 +35,17 @@ pub fn chosen_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
     step.state_key.or(inline)
 }
 
-fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, names: &mut AgentNames, slots: &mut Slots) {
+/// Names the steps of a pipeline.
+pub fn name(
+    units: &Units<'_>,
+    reader: &Reader<'_>,
+    pipeline: &Pipeline<'_>,
+    names: &mut AgentNames,
+    slots: &mut Slots,
+) {
     for (i, step) in pipeline.steps.iter().enumerate() {
         let id = match &step.target {
-            Target::Ref(text) => AgentRef::parse(&text.value).map_or(&*text.value, |r| r.id),
+            Target::Ref(text) => units.meant(AgentRef::parse(&text.value).map_or(&*text.value, |r| r.id)),
             Target::Inline(agent) => agent.name(),
             Target::Nobody => "",
         };
@@ -55,7 +61,10 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, names: &mut AgentNam
         let slot = before.and_then(|b| names.steps.get(b)).map_or_else(|| slots.add(key.clone()), |s| s.slot);
         let at = match (chosen, &step.target) {
             (Some(text), _) => text.content(),
-            (None, Target::Ref(text)) => text.source(0..id.len() as u32),
+            (None, Target::Ref(text)) => {
+                let start = text.value.find(id).unwrap_or(0);
+                text.source(start as u32..(start + id.len()) as u32)
+            }
             (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content()),
             (None, Target::Nobody) => step.span,
         };

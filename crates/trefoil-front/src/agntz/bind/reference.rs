@@ -69,6 +69,14 @@ impl Units<'_> {
         }
     }
 
+    /// The id that a reference was meant to have, so that what reads its step is no second mistake: of a path to a file the name
+    /// of that file, if it is an id.
+    pub(super) fn meant<'t>(&self, id: &'t str) -> &'t str {
+        let Some((from, stem)) = self.current.as_ref().map(|(from, _)| *from).zip(file_stem(id)) else { return id };
+        let is_id = || self.ids.find(from, id).is_empty() && self.ids.names(from).any(|name| name == stem);
+        if is_id() { stem } else { id }
+    }
+
     fn unknown(&self, reader: &Reader<'_>, text: &Text, (from, id): (usize, &str), at: Location) {
         let own = self.current.as_ref().map(|(_, id)| &**id);
         let others = || self.ids.names(from).filter(|n| Some(*n) != own);
