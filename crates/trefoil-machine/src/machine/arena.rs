@@ -62,6 +62,10 @@ impl<T> Arena<T> {
             slot.item = Some(item);
             return Id { place, generation: slot.generation, of: PhantomData };
         }
+        // Most runs are small, and thousands of them may wait: less room ahead than a vector makes.
+        if self.places.len() == self.places.capacity() {
+            self.places.reserve_exact((self.places.len() / 2).max(2));
+        }
         self.places.push(ArenaPlace { generation: 0, item: Some(item) });
         Id { place: self.places.len() as u32 - 1, generation: 0, of: PhantomData }
     }

@@ -1,14 +1,22 @@
 //! Asking a run to stop.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use trefoil_machine::error::RunError;
 
 /// A switch that stops runs, once and for all of its clones.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Cancel {
-    switch: Arc<watch::Sender<Stop>>,
+    switch: Arc<Switch>,
+}
+
+/// Each run has one: it is small.
+#[derive(Debug, Default)]
+struct Switch {
+    wanted: AtomicU8,
+    used: Notify,
 }
 
 /// What is wanted of a run.
@@ -19,12 +27,6 @@ pub(super) enum Stop {
     Cancel,
 }
 
-impl Default for Cancel {
-    fn default() -> Self {
-        Self { switch: Arc::new(watch::Sender::new(Stop::No)) }
-    }
-}
-
 impl Cancel {
     /// A switch that is off.
     pub fn new() -> Self {
@@ -33,19 +35,15 @@ impl Cancel {
 
     /// Stops every run that was given this switch. They end with `CANCELLED`.
     pub fn cancel(&self) {
-        self.switch.send_replace(Stop::Cancel);
+        self.switch.wanted.store(CANCEL, Ordering::SeqCst);
+        self.switch.used.notify_waiters();
     }
 
     /// Ends the work on every run that was given this switch. A run whose journal is kept has not ended: it stops with
     /// `INTERRUPTED` and can be resumed. Any other is cancelled.
     pub fn interrupt(&self) {
-        self.switch.send_if_modified(|stop| {
-            let first = *stop == Stop::No;
-            if first {
-                *stop = Stop::Interrupt;
-            }
-            first
-        });
+        let _ = self.switch.wanted.compare_exchange(0, INTERRUPT, Ordering::SeqCst, Ordering::SeqCst);
+        self.switch.used.notify_waiters();
     }
 
     /// Whether it was used.
@@ -55,15 +53,25 @@ impl Cancel {
 
     /// Returns when it is used.
     pub async fn cancelled(&self) {
-        let mut watch = self.switch.subscribe();
-        // The sender is alive: it is in `self`.
-        let _ = watch.wait_for(|stop| *stop != Stop::No).await;
+        let mut used = std::pin::pin!(self.switch.used.notified());
+        // Whoever uses it from here on is noticed.
+        used.as_mut().enable();
+        if !self.is_cancelled() {
+            used.await;
+        }
     }
 
     pub(super) fn wanted(&self) -> Stop {
-        *self.switch.borrow()
+        match self.switch.wanted.load(Ordering::SeqCst) {
+            0 => Stop::No,
+            INTERRUPT => Stop::Interrupt,
+            _ => Stop::Cancel,
+        }
     }
 }
+
+const INTERRUPT: u8 = 1;
+const CANCEL: u8 = 2;
 
 /// The code of a run that was interrupted.
 pub(super) const INTERRUPTED: &str = "INTERRUPTED";

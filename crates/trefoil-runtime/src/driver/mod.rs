@@ -159,9 +159,19 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 }
 
 /// The same, for a program that is run more than once.
-pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
-    let (driver, output) = begin(prepared, input, ports, options);
-    driver.drive(output).await
+pub fn run_prepared(
+    prepared: Arc<Prepared>,
+    input: Option<Value>,
+    ports: Ports,
+    options: Options,
+) -> impl Future<Output = RunOutcome> + Send {
+    // What a future is given stays in it until its end: so what is needed to begin is put aside.
+    let begin: Box<dyn FnOnce() -> (Box<Driver>, Output) + Send> =
+        Box::new(move || begin(prepared, input, ports, options));
+    async move {
+        let (driver, output) = begin();
+        driver.drive(output).await
+    }
 }
 
 /// What is needed to begin is not kept while the run goes on.
@@ -193,11 +203,20 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 }
 
 /// The same, for a program that is run more than once.
-pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, options: Options) -> RunOutcome {
+pub fn resume_prepared(
+    prepared: Arc<Prepared>,
+    run: &str,
+    ports: Ports,
+    options: Options,
+) -> impl Future<Output = RunOutcome> + Send {
     // What is needed to read the journal is not kept while the run goes on.
-    match Box::pin(take_up(prepared, run, ports, options)).await {
-        Ok(driver) => driver.drive(Output::default()).await,
-        Err(outcome) => *outcome,
+    let taken_up = Box::pin(take_up(prepared, run, ports, options));
+    async move {
+        let taken_up = taken_up.await;
+        match taken_up {
+            Ok(driver) => driver.drive(Output::default()).await,
+            Err(outcome) => *outcome,
+        }
     }
 }
 

@@ -19,10 +19,13 @@ pub struct Queue {
     /// None: calls need not wait.
     places: Option<Arc<PlacesOfRun>>,
     waiting: IndexMap<Key, Waiting>,
-    turns: FuturesUnordered<Abortable<BoxFuture<'static, (Key, Place)>>>,
+    /// None: no call has had to wait so far.
+    turns: Option<FuturesUnordered<Turn>>,
     /// Those whose turn has come.
     turned: Vec<Ready>,
 }
+
+type Turn = Abortable<BoxFuture<'static, (Key, Place)>>;
 
 struct Waiting {
     call: Arc<Activity>,
@@ -48,8 +51,7 @@ impl Ready {
 
 impl Queue {
     pub fn new(places: Option<PlacesOfRun>) -> Self {
-        let (waiting, turns, turned) = (IndexMap::new(), FuturesUnordered::new(), Vec::new());
-        Self { places: places.map(Arc::new), waiting, turns, turned }
+        Self { places: places.map(Arc::new), waiting: IndexMap::new(), turns: None, turned: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -85,7 +87,7 @@ impl Queue {
             return Some(Ready { activity, place: Some(place), limit: None });
         }
         let (handle, registration) = AbortHandle::new_pair();
-        self.turns.push(Abortable::new(turn, registration));
+        self.turns.get_or_insert_default().push(Abortable::new(turn, registration));
         self.waiting.insert(activity.key.clone(), Waiting { call: activity, limit: None, handle });
         None
     }
@@ -93,7 +95,8 @@ impl Queue {
     /// The next call whose turn has come by now.
     pub fn ready(&mut self) -> Option<Ready> {
         while self.turned.is_empty()
-            && let Some(Some(turn)) = self.turns.next().now_or_never()
+            && let Some(turns) = &mut self.turns
+            && let Some(Some(turn)) = turns.next().now_or_never()
         {
             self.turned(turn);
         }
@@ -103,7 +106,11 @@ impl Queue {
     /// Returns when the turn of a call has come.
     pub async fn turn(&mut self) {
         while self.turned.is_empty() {
-            match self.turns.next().await {
+            let next = match &mut self.turns {
+                Some(turns) => turns.next().await,
+                None => None,
+            };
+            match next {
                 Some(turn) => self.turned(turn),
                 None => std::future::pending().await,
             }

@@ -146,8 +146,8 @@ impl Driver {
             return Ok(());
         }
         let policy = match &activity.request {
-            Request::Command(_) => self.options.recovery.commands,
-            _ => self.options.recovery.tools,
+            Request::Command(_) => self.going.recovery.commands,
+            _ => self.going.recovery.tools,
         };
         let decided = match policy {
             OnUnknown::Ask => self.world.decided(&activity).await,

@@ -119,8 +119,9 @@ impl Watcher for Collect<'_> {
 }
 
 /// Whether a run that has failed can be reopened, with higher limits if it takes that.
-pub async fn is_possible(world: &World, options: &Options, error: &RunError) -> bool {
-    let Ok(Read { first, replay, .. }) = super::read(world, options, &mut Unwatched).await else { return false };
+pub async fn is_possible(world: &World, error: &RunError) -> bool {
+    let read = super::read(world, &Options::default(), &mut Unwatched).await;
+    let Ok(Read { first, replay, .. }) = read else { return false };
     // A limit on money that is not there is not set either: it would need the prices of all models.
     let max_cost_micro = replay.machine().flags().max_cost_micro.map(|_| u64::MAX);
     let unlimited = Changes { max_calls: Some(u64::MAX), max_cost_micro, ..Changes::default() };

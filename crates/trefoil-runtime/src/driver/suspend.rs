@@ -28,7 +28,7 @@ impl Driver {
                 Waits::Answer | Waits::Decision => waiting.push(self.world.waiting(&under_way.activity)),
             }
         }
-        let near = || self.world.watch.now_ms().saturating_add(self.options.linger_ms);
+        let near = || self.world.watch.now_ms().saturating_add(self.going.linger_ms);
         if waiting.is_empty() || wake_ms.is_some_and(|wake| wake <= near()) {
             return None;
         }

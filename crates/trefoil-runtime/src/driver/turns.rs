@@ -14,7 +14,7 @@ use super::cancel::{self, INTERRUPTED, Stop};
 use super::queue::{self, Queue, Ready};
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
-use super::{Options, RunOutcome};
+use super::{Cancel, Options, Recovery, RunOutcome};
 use crate::limits::Place;
 use crate::ports::{Arrived, Meter};
 use trefoil_machine::error::RunError;
@@ -32,7 +32,7 @@ const BATCH: usize = 256;
 pub struct Driver {
     pub(super) machine: Machine,
     pub(super) world: Arc<World>,
-    pub(super) options: Options,
+    pub(super) going: Going,
     next_seq: u64,
     /// Whether anybody keeps the entries.
     keeps: bool,
@@ -58,11 +58,18 @@ pub struct Driver {
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// Of calls that have ended, until the machine knows.
     places: Vec<Place>,
-    finished: Option<Result<Value, RunError>>,
+    finished: Option<Box<Result<Value, RunError>>>,
     /// What ends here goes on elsewhere.
     stays: bool,
     /// Results from the time before the run was reopened.
     kept: BTreeMap<Key, Kept>,
+}
+
+/// What of the options still matters when a run has begun.
+pub struct Going {
+    pub(super) cancel: Cancel,
+    pub(super) recovery: Recovery,
+    pub(super) linger_ms: u64,
 }
 
 /// An activity under way.
@@ -107,18 +114,18 @@ enum Ended {
 impl Driver {
     /// Nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Box<Self> {
-        let queue = Queue::new(options.places.as_ref().map(|places| places.of_run()));
+        let Options { cancel, recovery, linger_ms, places, .. } = options;
         Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
             is_kept: false,
             world,
-            options,
+            going: Going { cancel, recovery, linger_ms },
             next_seq: 0,
             buffer: Vec::new(),
             untold: Vec::new(),
             asked: Vec::new(),
-            queue,
+            queue: Queue::new(places.map(|places| places.of_run())),
             starting: Vec::new(),
             done: Vec::new(),
             settled: Vec::new(),
@@ -152,13 +159,13 @@ impl Driver {
         loop {
             let ended = std::mem::take(&mut self.done);
             if turn.is_ok() && !ended.is_empty() {
-                turn = self.complete(ended).await;
+                turn = Box::pin(self.complete(ended)).await;
             }
             if let Err(error) = turn {
                 return Ended::With(Err(error));
             }
             if let Some(result) = self.finished.take() {
-                return Ended::With(result);
+                return Ended::With(*result);
             }
             let command = |a: &&Arc<Activity>| matches!(a.request, Request::Command(_));
             let starting = self.starting.iter().map(|(activity, _)| activity);
@@ -176,7 +183,8 @@ impl Driver {
                 continue;
             }
             turn = match self.next().await {
-                Ok(Next::Done(first)) => self.complete_with(*first).await,
+                // A run waits far longer than this takes: it keeps no room for it meanwhile.
+                Ok(Next::Done(first)) => Box::pin(self.complete_with(*first)).await,
                 Ok(Next::Turn) => Ok(()),
                 Ok(Next::Arrived(arrived)) => {
                     self.arrive(arrived);
@@ -316,7 +324,7 @@ impl Driver {
     /// What the run goes on with.
     async fn next(&mut self) -> Result<Next, RunError> {
         loop {
-            let cancel = &self.options.cancel;
+            let cancel = &self.going.cancel;
             if cancel.is_cancelled() {
                 return Ok(Next::Cancelled);
             }
@@ -441,7 +449,7 @@ impl Driver {
 
     /// The switch was used.
     fn stopped(&mut self) -> Result<(), RunError> {
-        if self.keeps && self.options.cancel.wanted() == Stop::Interrupt {
+        if self.keeps && self.going.cancel.wanted() == Stop::Interrupt {
             return Err(cancel::interrupted());
         }
         self.stop();
@@ -486,7 +494,7 @@ impl Driver {
             }
             // Whoever watches a long stretch sees it go on.
             self.commit().await?;
-            if self.options.cancel.is_cancelled() {
+            if self.going.cancel.is_cancelled() {
                 return self.stopped();
             }
             // Others have their turn, too: whoever cancels is one of them.
@@ -522,7 +530,7 @@ impl Driver {
                         void.insert(key);
                     }
                 },
-                Command::Finish(result) => self.finished = Some(result),
+                Command::Finish(result) => self.finished = Some(Box::new(result)),
             }
         }
         if !void.is_empty() {
@@ -590,7 +598,7 @@ impl Driver {
         }
         let failed = result.as_ref().err().filter(|error| self.keeps && !open && error.code != STOPPED);
         let continues = match failed {
-            Some(error) => super::reopen::is_possible(&self.world, &self.options, error).await,
+            Some(error) => super::reopen::is_possible(&self.world, error).await,
             None => open && self.keeps && self.is_kept,
         };
         let outcome = RunOutcome { continues, ..self.outcome(result, Vec::new()) };

@@ -78,6 +78,11 @@ impl Letters {
         Ok(store.inbox(run).await?.iter().rev().find_map(fits))
     }
 
+    /// A run is about to begin: no letter for it can be there before.
+    pub fn expect(&self, run: &str) {
+        self.piles().entry(run.to_owned()).or_default();
+    }
+
     /// What was there before this process asked.
     async fn load(&self, store: &dyn Store, run: &str) -> Result<()> {
         if self.piles().contains_key(run) {

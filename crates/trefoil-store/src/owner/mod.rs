@@ -45,6 +45,8 @@ pub struct Owner {
 enum Held {
     /// Its first append creates it.
     New(Box<NewRun>),
+    /// That is on its way.
+    Beginning,
     /// It is in the store.
     Leased(Lease),
 }
@@ -100,6 +102,7 @@ impl Owner {
     /// `run.claim` and `run.batch` are filled in here.
     pub fn begin(self: &Arc<Self>, run: NewRun) -> Hold {
         let id = run.run.clone();
+        self.letters.expect(&id);
         self.held().insert(id.clone(), Held::New(Box::new(run)));
         self.keep_renewing();
         Hold { owner: self.clone(), run: id }
@@ -142,8 +145,11 @@ impl Owner {
     pub async fn add(&self, run: &str, mut batch: Batch) -> Result<()> {
         let lease = match self.held().get_mut(run) {
             Some(Held::Leased(lease)) => Ok(lease.clone()),
-            Some(Held::New(new)) => Err(std::mem::take(&mut **new)),
-            None => return Err(StoreError::NotHeld { run: run.to_owned() }),
+            Some(held @ Held::New(_)) => match std::mem::replace(held, Held::Beginning) {
+                Held::New(new) => Err(*new),
+                _ => return Err(StoreError::NotHeld { run: run.to_owned() }),
+            },
+            Some(Held::Beginning) | None => return Err(StoreError::NotHeld { run: run.to_owned() }),
         };
         let ends = batch.end.is_some();
         if let Some(end) = &mut batch.end {
@@ -187,6 +193,7 @@ impl Owner {
         self.held().get(run).map_or(Content::All, |held| match held {
             Held::New(new) => new.content,
             Held::Leased(lease) => lease.content,
+            Held::Beginning => Content::All,
         })
     }
 
@@ -214,14 +221,19 @@ impl Owner {
     /// Gives a run back, soon. If there is no time left for that, its lease runs out.
     fn let_go(&self, run: &str) {
         self.letters.forget(run);
-        if let Some(Held::Leased(lease)) = self.held().remove(run)
-            && let Ok(runtime) = Handle::try_current()
-        {
-            let store = self.store.clone();
-            runtime.spawn(async move {
+        let (Some(held), Ok(runtime)) = (self.held().remove(run), Handle::try_current()) else { return };
+        let (store, run, claim) = (self.store.clone(), run.to_owned(), self.claim());
+        runtime.spawn(async move {
+            let lease = match held {
+                Held::Leased(lease) => Ok(lease),
+                // Its first entry was on its way: nobody has seen the lease that came with it.
+                Held::Beginning => store.claim(&run, claim).await,
+                Held::New(_) => return,
+            };
+            if let Ok(lease) = lease {
                 let _ = store.release(&lease).await;
-            });
-        }
+            }
+        });
     }
 
     /// Leases are renewed as long as the owner lives, in a task of their own: a run may wait for a model longer than a lease
@@ -270,7 +282,7 @@ impl Held {
     fn lease(&self) -> Option<&Lease> {
         match self {
             Self::Leased(lease) => Some(lease),
-            Self::New(_) => None,
+            Self::New(_) | Self::Beginning => None,
         }
     }
 }

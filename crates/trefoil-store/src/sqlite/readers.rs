@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use super::fault::Done;
 use super::look::Reader;
 use super::place::Place;
 use crate::error::{Result, StoreError};
 
-/// How many are kept for the next reading.
-const KEPT: usize = 8;
+/// How many there are at most, and are kept for the next reading. Thousands of runs may want to read at once: a connection for
+/// each would take longer to open than to wait for, and a hundred times the memory of a run.
+const MOST: usize = 8;
 
 /// Connections that read.
 #[derive(Clone)]
@@ -20,18 +22,20 @@ pub struct Readers {
     /// Whether nothing of the store is to be changed, not even by a connection that writes.
     only: bool,
     idle: Arc<Mutex<Vec<Reader>>>,
+    /// Whoever has one may read.
+    turns: Arc<Semaphore>,
 }
 
 impl Readers {
     /// Of a file that a connection of this process writes.
     pub fn new(place: Place) -> Self {
-        Self { place: Arc::new(place), only: false, idle: Arc::default() }
+        Self { place: Arc::new(place), only: false, idle: Arc::default(), turns: Arc::new(Semaphore::new(MOST)) }
     }
 
     /// Of a file that is only read. The first connection is opened now.
     pub fn only(place: Place) -> Result<Self> {
         let first = place.onlooker()?;
-        Ok(Self { place: Arc::new(place), only: true, idle: Arc::new(Mutex::new(vec![first])) })
+        Ok(Self { only: true, idle: Arc::new(Mutex::new(vec![first])), ..Self::new(place) })
     }
 
     /// Reads, on a thread that may wait.
@@ -40,8 +44,14 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Done<T> + Send + 'static,
     {
+        // Nobody closes it.
+        let turn = self.turns.clone().acquire_owned().await.ok();
         let readers = self.clone();
-        let read = move || readers.now(work);
+        let read = move || {
+            let done = readers.now(work);
+            drop(turn);
+            done
+        };
         match Handle::try_current() {
             Ok(runtime) => runtime.spawn_blocking(read).await.unwrap_or(Err(StoreError::Closed)),
             Err(_) => read(),
@@ -61,10 +71,43 @@ impl Readers {
         }
         if done.is_ok() {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() < KEPT {
+            if idle.len() < MOST {
                 idle.push(reader);
             }
         }
         done.map_err(|fault| fault.at(&self.place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::{Options, SqliteStore};
+
+    #[test]
+    fn however_many_want_to_read_there_are_few_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), Options::default()).unwrap());
+        let counts = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let readings = (0..40).map(|_| {
+            let (store, counts) = (store.clone(), counts.clone());
+            runtime.spawn(async move {
+                let read = move |_: &Connection| {
+                    counts.1.fetch_max(counts.0.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                    counts.0.fetch_sub(1, Ordering::SeqCst);
+                    Ok(())
+                };
+                store.readers.read(read).await.unwrap();
+            })
+        });
+        for reading in readings.collect::<Vec<_>>() {
+            runtime.block_on(reading).unwrap();
+        }
+        let most = counts.1.load(Ordering::SeqCst);
+        assert!((2..=MOST).contains(&most), "{most} at once");
     }
 }

@@ -101,6 +101,22 @@ pub async fn until(so: impl AsyncFn() -> bool) {
 }
 
 #[test]
+fn a_run_that_is_dropped_while_it_begins_is_given_back() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let owner = owner(&folder.path().join("runs.db"), "only");
+        let hold = begin(&owner, "r");
+        // Its first entry is on its way to the thread that writes.
+        let entries = [crate::world::started("r")];
+        assert!(tokio::time::timeout(Duration::ZERO, hold.append("r", &entries)).await.is_err());
+        drop(hold);
+        let given_back = until(async || owner.store().record("r").await.is_ok_and(|record| record.owner.is_none()));
+        tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
+    });
+}
+
+#[test]
 fn a_run_that_was_dropped_midway_continues_from_the_file_and_repeats_no_call_that_came_back() {
     for runtime in crate::world::runtimes() {
         runtime.block_on(async {

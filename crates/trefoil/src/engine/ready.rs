@@ -267,7 +267,8 @@ impl Ready {
         let (to_handle, events) = to_handle();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(to_handle)]);
         let (id, cancel) = (self.run.as_str().into(), options.cancel.clone());
-        let (hosts, work) = (self.hosts, begin(self.prepared, self.ports, options));
+        // A future that awaits another one that it was given has room for it twice.
+        let (hosts, work) = (self.hosts, Box::pin(begin(self.prepared, self.ports, options)));
         let task = runtime.spawn(async move {
             let outcome = work.await;
             hosts.close().await;
