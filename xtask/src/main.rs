@@ -5,6 +5,7 @@
 mod browser;
 mod circles;
 mod corpus;
+mod functions;
 mod mutate;
 mod performance;
 mod prices;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, circles};
+use crate::{Outcome, circles, functions};
 
 /// Which crates of ours a crate may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -138,6 +138,11 @@ pub fn run(root: &Path) -> Outcome {
         }
         if text.lines().count() > LONG && !text.lines().take(12).any(|l| l.contains("reason:")) {
             problems.push(format!("{name}: over {LONG} lines, and the first lines give no `reason:`"));
+        }
+        for (line, function, length) in if in_src { functions::long(&text) } else { Vec::new() } {
+            problems.push(format!(
+                "{name}:{line}: `{function}` has {length} lines, and no comment above it gives a `reason:`"
+            ));
         }
         let code = if in_src { production(&text) } else { Vec::new() };
         for (line, content) in code {

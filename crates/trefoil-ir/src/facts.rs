@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{Policy, Value, Words};
+use trefoil_template::{ConditionGrammar, Policy, Value, Words};
 
 /// Which facts are collected: each level those of the one before as well.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -226,9 +226,9 @@ impl Facts {
     pub fn of(detail: Detail) -> Self {
         Self { detail, ..Self::default() }
     }
-    /// What the manifests' language calls things.
+    /// What the manifests' language calls things. Facts that nobody collected are told in one of them.
     pub fn words(&self) -> &'static Words {
-        self.words.unwrap_or(Policy::AGNTZ.words)
+        self.words.unwrap_or(Policy::with(ConditionGrammar::Braced).words)
     }
     /// The facts, of manifests in this language.
     #[must_use]

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{
-    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, Schema, SlotId, Source,
-    Step, StepId, StepKind, Text, ValidatorKind,
+    AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, Schema,
+    SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -345,41 +345,7 @@ impl<'p> Types<'p> {
                     },
                 }
             }
-            Source::Compose { seed, parts } => {
-                // The parts that lead to the path or past it; the seed is beneath them.
-                let mut found = Vec::new();
-                let mut beneath: Vec<Arc<str>> = Vec::new();
-                for part in parts {
-                    let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
-                    if shared == part.at.len() {
-                        let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
-                        let inner = Walk::of(self.slot(flow, part.slot)).on(&member, 0);
-                        let stopped = inner.stop.is_some();
-                        let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
-                        found.push(if stopped { Walk::unknown() } else { whole });
-                    } else if shared == path.len() {
-                        // Written beneath: an object with this key.
-                        beneath.extend(part.at.get(shared).cloned());
-                    }
-                }
-                let seeded = path.iter().try_fold(seed, |value, name| value.get(name));
-                if !beneath.is_empty() {
-                    let keys = seeded.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
-                    let keys: BTreeSet<Arc<str>> = beneath.into_iter().chain(keys).collect();
-                    let members = keys.into_iter().map(|key| (key, types::any(), true));
-                    found.push(Walk::of(types::object(members, true)));
-                } else if let Some(seeded) = seeded {
-                    found.push(Walk::of(types::of_value(seeded)));
-                }
-                match found.len() {
-                    1 => found.pop().unwrap_or_else(Walk::unknown),
-                    0 => Walk::unknown(),
-                    _ => {
-                        let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
-                        Walk::of(types::union(able))
-                    }
-                }
-            }
+            Source::Compose { seed, parts } => self.composed(flow, seed, parts, path),
             Source::Const(value) => Walk::of(types::of_value(value)).on(path, 0),
             Source::Environment | Source::Secrets | Source::RunId | Source::Failure => {
                 Walk::of(types::of_kind("string"))
@@ -394,6 +360,43 @@ impl<'p> Types<'p> {
             .on(path, 0),
             Source::Result => Walk::of(result.cloned().unwrap_or_else(types::any)).on(path, 0),
             Source::Missing(..) => Walk::unknown(),
+        }
+    }
+
+    /// What parts that are laid over each other have at a path.
+    fn composed(&self, flow: FlowId, seed: &Value, parts: &[ComposedPart], path: &[&str]) -> Walk {
+        // The parts that lead to the path or past it; the seed is beneath them.
+        let mut found = Vec::new();
+        let mut beneath: Vec<Arc<str>> = Vec::new();
+        for part in parts {
+            let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
+            if shared == part.at.len() {
+                let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
+                let inner = Walk::of(self.slot(flow, part.slot)).on(&member, 0);
+                let stopped = inner.stop.is_some();
+                let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
+                found.push(if stopped { Walk::unknown() } else { whole });
+            } else if shared == path.len() {
+                // Written beneath: an object with this key.
+                beneath.extend(part.at.get(shared).cloned());
+            }
+        }
+        let seeded = path.iter().try_fold(seed, |value, name| value.get(name));
+        if !beneath.is_empty() {
+            let keys = seeded.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
+            let keys: BTreeSet<Arc<str>> = beneath.into_iter().chain(keys).collect();
+            let members = keys.into_iter().map(|key| (key, types::any(), true));
+            found.push(Walk::of(types::object(members, true)));
+        } else if let Some(seeded) = seeded {
+            found.push(Walk::of(types::of_value(seeded)));
+        }
+        match found.len() {
+            1 => found.pop().unwrap_or_else(Walk::unknown),
+            0 => Walk::unknown(),
+            _ => {
+                let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
+                Walk::of(types::union(able))
+            }
         }
     }
 

@@ -73,6 +73,7 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
     Entry { v: VERSION, seq, at_ms: seq * 10, kind }
 }
 
+// reason: a list, one entry a kind
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
     let about = About {

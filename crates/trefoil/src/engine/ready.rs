@@ -11,16 +11,16 @@ use trefoil_models::{Elsewhere, Scripted};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::ports::{EnvSecrets, NoJournal, Random, Secrets, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, Secrets, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
 use super::hosts::{Hosts, is_rehearsal};
-use super::models::script;
+use super::models::{Aimed, script};
 use super::prices;
 use super::watch::{all, to_handle};
-use super::{AnswersFrom, Engine, INPUT, explain};
+use super::{AnswersFrom, Engine, INPUT, Parts, explain};
 use crate::answers::Answers;
 #[cfg(feature = "store")]
 use crate::durable::Packed;
@@ -93,61 +93,22 @@ impl Ready {
         let (Some(aimed), Some(models), true) = (aimed, models, reasons.is_empty()) else {
             return Err(Findings::new(loaded.files.clone(), reasons));
         };
-        #[cfg(feature = "store")]
-        let kept = parts.owner.clone();
-        #[cfg(feature = "store")]
-        let people = match &kept {
-            Some(owner) => Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())) as _),
-            None => parts.humans.clone(),
-        };
-        #[cfg(not(feature = "store"))]
-        let people = parts.humans.clone();
         let random = parts.random.clone().unwrap_or_else(|| Arc::new(SystemRandom));
         let ports = Ports {
             models,
             tools: hosts.tools.clone(),
             commands: parts.commands.clone(),
-            humans: Arc::new(Answers::new(program, &parts.answers, people)),
+            humans: Arc::new(Answers::new(program, &parts.answers, people(parts))),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
             clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
             secrets,
             events: all(&parts.events),
             random,
         };
-        // Prices stay what they were as long as the same models answer.
-        let begun = parts.begun.as_deref().map(|begun| &begun.now);
-        let program = &aimed.prepared.program;
-        let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
-            Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
-            None => {
-                let others = prices::others(program, &aimed.fallbacks);
-                let now = ports.clock.wall_ms();
-                let prices = prices::of(program, &aimed.from, &others, &parts.settings, now);
-                (prices, prices::windows(program, &others), others)
-            }
+        let money = match money(parts, &aimed, ports.clock.wall_ms()) {
+            Ok(money) => money,
+            Err(missing) => return Err(Findings::new(loaded.files.clone(), missing)),
         };
-        let reserve = match begun {
-            Some(begun) => parts.reserve.unwrap_or(begun.flags.reserve),
-            None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
-        };
-        let strict = reserve == Reserve::Bound;
-        let windows = match strict {
-            // It began without.
-            true if windows.is_empty() => prices::windows(program, &fallbacks),
-            true => windows,
-            false => Vec::new(),
-        };
-        let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
-        let limited = parts.max_cost_micro.is_some()
-            || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
-            || prices::limits_cost(program);
-        let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
-        if limited && strict && missing.is_empty() {
-            missing = prices::unbounded(program, &money);
-        }
-        if !missing.is_empty() {
-            return Err(Findings::new(loaded.files.clone(), missing));
-        }
         // Two runs of one seed are two runs.
         let own: &dyn Random = if parts.seed.is_some() && engine.keeps_runs() { &SystemRandom } else { &*ports.random };
         let id = format!("{:016x}", own.next());
@@ -171,7 +132,7 @@ impl Ready {
             recovery: parts.recovery,
             hosts,
             #[cfg(feature = "store")]
-            kept,
+            kept: parts.owner.clone(),
             #[cfg(feature = "store")]
             content: parts.content,
         })
@@ -334,6 +295,50 @@ fn named(model: &ModelChoice) -> String {
         Some(provider) => format!("{provider}:{}", model.name),
         None => model.name.to_string(),
     }
+}
+
+/// Who answers questions; of runs that are kept, their inbox.
+fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
+    #[cfg(feature = "store")]
+    if let Some(owner) = &parts.owner {
+        return Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())));
+    }
+    parts.humans.clone()
+}
+
+/// Prices, context windows and what is set aside for a run that starts now; or what limits on money lack.
+fn money(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags, Vec<Diagnostic>> {
+    // Prices stay what they were as long as the same models answer.
+    let begun = parts.begun.as_deref().map(|begun| &begun.now);
+    let program = &aimed.prepared.program;
+    let (prices, windows, fallbacks) = match begun.filter(|begun| begun.answers == aimed.from.stored()) {
+        Some(begun) => (begun.flags.prices.clone(), begun.flags.windows.clone(), begun.flags.fallbacks.clone()),
+        None => {
+            let others = prices::others(program, &aimed.fallbacks);
+            let prices = prices::of(program, &aimed.from, &others, &parts.settings, now);
+            (prices, prices::windows(program, &others), others)
+        }
+    };
+    let reserve = match begun {
+        Some(begun) => parts.reserve.unwrap_or(begun.flags.reserve),
+        None => parts.reserve.or(parts.settings.reserve).unwrap_or_default(),
+    };
+    let strict = reserve == Reserve::Bound;
+    let windows = match strict {
+        // It began without.
+        true if windows.is_empty() => prices::windows(program, &fallbacks),
+        true => windows,
+        false => Vec::new(),
+    };
+    let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
+    let limited = parts.max_cost_micro.is_some()
+        || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
+        || prices::limits_cost(program);
+    let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
+    if limited && strict && missing.is_empty() {
+        missing = prices::unbounded(program, &money);
+    }
+    if missing.is_empty() { Ok(money) } else { Err(missing) }
 }
 
 /// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.

@@ -122,6 +122,30 @@ impl FolderContents {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         names
     }
+    /// What a link leads to; a problem if it was meant as a manifest or a folder of them and leads nowhere.
+    fn linked(
+        &mut self,
+        rooms: &Rooms,
+        name: &str,
+        path: &Path,
+        shown: &Path,
+        ignored: &[Gitignore],
+    ) -> Option<NameSort> {
+        let problem = match followed(rooms, path) {
+            Ok(sort) => return Some(sort),
+            Err(Shut::Outside { to, .. }) => {
+                // A link that is ignored, as those of build systems are, is ignored here, too.
+                // One with another extension was never meant as a manifest or a folder of them.
+                let meant = is_yaml(name) || Path::new(name).extension().is_none();
+                let wanted = meant && !is_ignored(ignored, path, !is_yaml(name)) && !is_skipped(name);
+                wanted.then_some(Problem::Outside(to))
+            }
+            // The lock of an editor leads nowhere and means nothing.
+            Err(why) => (is_yaml(name) && !name.starts_with(".#")).then(|| Problem::Unreadable(why.reason())),
+        };
+        self.problems.extend(problem.map(|problem| (shown.to_owned(), problem)));
+        None
+    }
     /// Adds the YAML files of a folder in memory. Whoever put them there wants them all read.
     fn with_memory(&mut self, memory: &Memory, search: &Search<'_>) {
         let names = memory.below(search.real).filter_map(|path| path.iter().map(|n| n.to_str()).collect());
@@ -168,33 +192,16 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> FolderConte
             let path = real.join(&name);
             let shown = search.shown.join(&relative);
             let sort = match sort {
-                Ok(sort) if sort.is_symlink() => match followed(search.rooms, &path) {
-                    Ok(sort) => sort,
-                    Err(Shut::Outside { to, .. }) => {
-                        // A link that is ignored, as those of build systems are, is ignored here, too.
-                        // One with another extension was never meant as a manifest or a folder of them.
-                        let meant = is_yaml(&name) || Path::new(&name).extension().is_none();
-                        if meant && !is_ignored(&ignored, &path, !is_yaml(&name)) && !is_skipped(&name) {
-                            found.problems.push((shown, Problem::Outside(to)));
-                        }
-                        continue;
-                    }
-                    Err(why) => {
-                        // The lock of an editor leads nowhere and means nothing.
-                        if is_yaml(&name) && !name.starts_with(".#") {
-                            found.problems.push((shown, Problem::Unreadable(why.reason())));
-                        }
-                        continue;
-                    }
-                },
-                Ok(sort) => NameSort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() },
+                Ok(sort) if sort.is_symlink() => found.linked(search.rooms, &name, &path, &shown, &ignored),
+                Ok(sort) => Some(NameSort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() }),
                 Err(error) => {
                     if is_yaml(&name) {
-                        found.problems.push((shown, Problem::Unreadable(door::reason(&error))));
+                        found.problems.push((shown.clone(), Problem::Unreadable(door::reason(&error))));
                     }
-                    continue;
+                    None
                 }
             };
+            let Some(sort) = sort else { continue };
             if let Some(folder) = sort.folder {
                 let wanted = search.deep && !is_skipped(&name) && !is_ignored(&ignored, &path, true);
                 if !wanted || !search.projects && door::is_project(&folder) || !seen.insert(folder) {

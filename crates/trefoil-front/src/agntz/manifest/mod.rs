@@ -179,26 +179,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     if !matches!(kind, Some(Word::Sequential | Word::Parallel | Word::Tool)) {
         fields.elsewhere(ELSEWHERE);
     }
-    let why = match kind {
-        Some(Word::Llm) | None => "an agent without tools makes one model call",
-        Some(_) => "it is a key of `kind: llm`",
-    };
-    let has_tools = kind.is_some_and(|word| matches!(word, Word::Llm)) && fields.entry("tools").is_some();
-    if !has_tools {
-        fields.no_effect(&["maxSteps"], why);
-    }
-    let other = kind.and_then(|word| misplaced(&mut fields, word));
-    if let (Some(word), None) = (kind, other) {
-        for (key, kinds) in KIND_KEYS {
-            if !kinds.contains(&word) && fields.entry(key).is_some() {
-                fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
-            }
-        }
-    } else {
-        for (key, _) in KIND_KEYS {
-            fields.take_nullable(key);
-        }
-    }
+    let other = of_other_kinds(&mut fields, kind);
     let kind = match other.or(kind) {
         Some(Word::Llm) => Kind::Llm(Box::new(model_call::read(&mut fields, id))),
         Some(Word::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
@@ -223,6 +204,31 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
         description,
         kind,
     })
+}
+
+/// Keys that only other kinds of agents have. Answers the kind that was meant, if they show that it is another one.
+fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<Word>) -> Option<Word> {
+    let why = match kind {
+        Some(Word::Llm) | None => "an agent without tools makes one model call",
+        Some(_) => "it is a key of `kind: llm`",
+    };
+    let has_tools = kind.is_some_and(|word| matches!(word, Word::Llm)) && fields.entry("tools").is_some();
+    if !has_tools {
+        fields.no_effect(&["maxSteps"], why);
+    }
+    let other = kind.and_then(|word| misplaced(fields, word));
+    if let (Some(word), None) = (kind, other) {
+        for (key, kinds) in KIND_KEYS {
+            if !kinds.contains(&word) && fields.entry(key).is_some() {
+                fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
+            }
+        }
+    } else {
+        for (key, _) in KIND_KEYS {
+            fields.take_nullable(key);
+        }
+    }
+    other
 }
 
 /// Words of other systems for the keys of a pipeline.
@@ -259,6 +265,10 @@ const OF_MODEL: &[(&str, &str)] = &[
 
 /// Keys of the model that are written beside it.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("timeout", "here as `timeoutMs`, in milliseconds"),
+    ("timeout_seconds", "here as `timeoutMs`, in milliseconds"),
+    ("timeoutSeconds", "here as `timeoutMs`, in milliseconds"),
+    ("timeout_ms", "here as `timeoutMs`"),
     ("temperature", "under `model`"),
     ("maxTokens", "under `model`"),
     ("max_tokens", "under `model`, as `maxTokens`"),

@@ -57,9 +57,12 @@ fn an_unknown_key_lists_what_there_is() {
 fn what_reads_a_step_with_a_path_instead_of_an_id_is_no_second_mistake() {
     let writer = format!("id: writer\nkind: llm\n{MODEL}\ninstruction: Write.\nprompt: Go.\n");
     let flow = "id: a\nkind: sequential\nsteps:\n  - ref: ./writer.yaml\noutput:\n  text: \"{{writer}}\"\n";
-    check(&[("a.yaml", flow), ("writer.yaml", &writer)], expect![[r#"
+    check(
+        &[("a.yaml", flow), ("writer.yaml", &writer)],
+        expect![[r#"
         error a.yaml 4:10 unknown-reference: no manifest in this folder has the id `./writer.yaml` (`ref` is the `id` of an agent, not a path; write `ref: writer`) {fix: "writer"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -131,32 +131,7 @@ impl Context<'_> {
                 }
                 merged.into()
             }
-            Expr::Lines(inner) => match self.value(inner)? {
-                Value::Object(object) => {
-                    let mut all = Joined::default();
-                    for (at, (key, value)) in object.iter().enumerate() {
-                        if at > 0 {
-                            all.push_text("\n");
-                        }
-                        all.push_text(key);
-                        all.push_text(": ");
-                        all.push(value);
-                    }
-                    all.into_value()
-                }
-                Value::List(items) => {
-                    let mut all = Joined::default();
-                    let mut first = true;
-                    for item in items.iter().filter(|v| !text::is_empty(v)) {
-                        if !std::mem::take(&mut first) {
-                            all.push_text("\n");
-                        }
-                        all.push(item);
-                    }
-                    all.into_value()
-                }
-                other => text::of(&other),
-            },
+            Expr::Lines(inner) => lines(self.value(inner)?),
             Expr::AsText(inner) => text::of(&self.value(inner)?),
             Expr::If { source, then, otherwise } => {
                 let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
@@ -315,5 +290,35 @@ fn coerce(value: Value, kind: JsonType) -> Value {
         },
         JsonType::Boolean => (text == "true").into(),
         JsonType::Json => Value::parse(strip_fence(text)).unwrap_or_default(),
+    }
+}
+
+/// One line for each member of an object, `key: value`, or for each item of a list that is not empty.
+fn lines(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let mut all = Joined::default();
+            for (at, (key, value)) in object.iter().enumerate() {
+                if at > 0 {
+                    all.push_text("\n");
+                }
+                all.push_text(key);
+                all.push_text(": ");
+                all.push(value);
+            }
+            all.into_value()
+        }
+        Value::List(items) => {
+            let mut all = Joined::default();
+            let mut first = true;
+            for item in items.iter().filter(|v| !text::is_empty(v)) {
+                if !std::mem::take(&mut first) {
+                    all.push_text("\n");
+                }
+                all.push(item);
+            }
+            all.into_value()
+        }
+        other => text::of(&other),
     }
 }

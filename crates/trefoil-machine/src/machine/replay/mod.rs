@@ -285,23 +285,31 @@ impl Replay {
                 self.take(output, watcher);
                 Ok(())
             }
-            EntryKind::Finished { output, error } => {
-                self.catch_up(watcher);
-                self.ended = true;
-                // Of a run that was cancelled when nobody worked on it.
-                for (key, activity) in &self.cancelled {
-                    if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {
-                        self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
-                    }
-                }
-                watcher.past(entry.at_ms, Past::Finished(&self.machine, output.as_ref(), error.as_ref()));
-                match (&self.finished, error) {
-                    (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => Ok(()),
-                    _ => {
-                        let what = if error.is_some() { "failed" } else { "succeeded" };
-                        Err(differs(format!("entry {} says that the run {what}, but the program disagrees", entry.seq)))
-                    }
-                }
+            EntryKind::Finished { output, error } => self.finished(entry, output.as_ref(), error.as_ref(), watcher),
+        }
+    }
+    /// The last entry of a run, which has to say what the program says.
+    fn finished(
+        &mut self,
+        entry: &Entry,
+        output: Option<&Value>,
+        error: Option<&RunError>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), RunError> {
+        self.catch_up(watcher);
+        self.ended = true;
+        // Of a run that was cancelled when nobody worked on it.
+        for (key, activity) in &self.cancelled {
+            if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {
+                self.machine.spent(key, self.machine.priced(activity, Usage::unknown(), None));
+            }
+        }
+        watcher.past(entry.at_ms, Past::Finished(&self.machine, output, error));
+        match (&self.finished, error) {
+            (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => Ok(()),
+            _ => {
+                let what = if error.is_some() { "failed" } else { "succeeded" };
+                Err(differs(format!("entry {} says that the run {what}, but the program disagrees", entry.seq)))
             }
         }
     }

@@ -57,6 +57,7 @@ impl Wording {
 }
 
 /// Our words for an error.
+// reason: a table, one line an error
 pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
     use ProblemKind::{First, Here, Inside, Item, Opening, Tab, Value};
     let say = |kind, message: &str| Wording::new(kind, message);
