@@ -65,6 +65,12 @@ fn a_key_of_another_system_is_told_its_name_and_not_changed_unasked() {
             "#]],
         ),
         (
+            "timeout_seconds: 30",
+            expect![[r#"
+                warning 5:1 unknown-key: an agent has no key `timeout_seconds` (it belongs here as `timeoutMs`, in milliseconds)
+            "#]],
+        ),
+        (
             "temperature: 1",
             expect![[r#"
                 warning 5:1 unknown-key: an agent has no key `temperature` (it belongs under `model`)
