@@ -70,7 +70,7 @@ pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline
         return;
     }
     for (written, step) in pipeline.steps.iter().zip(&names.steps).filter(|(_, s)| !s.id.is_empty()) {
-        let when = step.when.as_ref().map(|w| format!(", only when `{}`", w.text)).unwrap_or_default();
+        let when = step.when.as_ref().map(|w| format!(", only when `{}`", w)).unwrap_or_default();
         let schema = step.callee.as_ref().map_or(Value::Bool(true), |c| c.output.clone());
         declare_step(
             reader,

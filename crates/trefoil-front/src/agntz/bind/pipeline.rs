@@ -10,7 +10,7 @@ use super::subject::{Outcome, Subject};
 use super::{Slots, Texts, Units, declare};
 use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{OutputMap, Pipeline, Step, Target};
-use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName, When};
+use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName};
 use crate::agntz::signature::Exported;
 use crate::learn;
 use crate::names::Members;
@@ -68,7 +68,7 @@ pub fn name(
             (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content()),
             (None, Target::Nobody) => step.span,
         };
-        let when = step.when.map(|t| Arc::new(When::of(t)));
+        let when = step.when.map(|t| t.value.clone());
         let by_ref = chosen.is_none() && matches!(step.target, Target::Ref(_));
         let at = reader.at(at);
         names.add(StepName { at, key, alias, id: id.into(), slot, exports: None, callee: None, when, by_ref });

@@ -12,7 +12,7 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_ir::{Position, SlotId};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
-use trefoil_template::{Condition, Policy, Segment};
+use trefoil_template::Segment;
 
 use crate::agntz::signature::{Inputs, Signature};
 use crate::names::Tags;
@@ -79,26 +79,10 @@ pub struct StepName {
     pub exports: Option<SlotId>,
     /// What it calls, as far as that is known.
     pub callee: Option<Arc<Signature>>,
-    /// Its `when`.
-    pub when: Option<Arc<When>>,
+    /// Its `when`, as written.
+    pub when: Option<Arc<str>>,
     /// It goes by the id of another manifest, which is declared there.
     pub by_ref: bool,
-}
-
-/// The condition of a step.
-#[derive(Debug)]
-pub struct When {
-    /// As written.
-    pub text: Arc<str>,
-    /// Parsed; none: it is broken (reported).
-    pub condition: Option<Condition>,
-}
-
-impl When {
-    /// Of this text.
-    pub fn of(text: &Text) -> Self {
-        Self { text: text.value.clone(), condition: Condition::parse(&text.value, &Policy::AGNTZ).ok() }
-    }
 }
 
 /// What surrounds an agent that is written inside a step.

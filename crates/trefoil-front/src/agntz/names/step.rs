@@ -43,8 +43,8 @@ fn skipped(names: &AgentNames, hits: &[usize], here: usize) -> (Defined, Option<
     let Some(when) = when_of(*only) else { return THERE };
     let own = when_of(here);
     // The reader is skipped with it.
-    if own.is_some_and(|own| own.text == when.text) {
+    if own == Some(when) {
         return THERE;
     }
-    (Defined::Sometimes, Some(Doubt::Skipped(Some(when.text.clone()))))
+    (Defined::Sometimes, Some(Doubt::Skipped(Some(when.into()))))
 }
