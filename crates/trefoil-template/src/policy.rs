@@ -94,6 +94,8 @@ pub struct Words {
     pub kept: &'static str,
     /// The transitions of a state.
     pub transitions: &'static TransitionWords,
+    /// How a text prints a value as JSON; none: it cannot. `PATH` stands for its path.
+    json: Option<&'static str>,
     /// How a condition reads a value. `PATH` stands for its path.
     reads: &'static str,
     /// How a text provides for a value that may be missing. `PATH` stands for its path.
@@ -125,6 +127,10 @@ impl TransitionWords {
 }
 
 impl Words {
+    /// How a text prints a value as JSON, given its path.
+    pub fn json(&self, path: &str) -> Option<String> {
+        Some(self.json?.replace("PATH", path))
+    }
     /// How a condition reads a value, given its path.
     pub fn reads(&self, path: &str) -> String {
         self.reads.replace("PATH", path)
@@ -177,6 +183,7 @@ impl Policy {
             until: "until",
             kept: "stateKey",
             transitions: &TRANSITIONS,
+            json: None,
             reads: "{{PATH}}",
             missing: "guard it with `{{#if PATH}}`",
         },
@@ -201,6 +208,7 @@ impl Policy {
             until: "until",
             kept: "result_key",
             transitions: &TRANSITIONS,
+            json: Some("{{{json PATH}}}"),
             reads: "PATH",
             missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
         },
@@ -225,6 +233,7 @@ impl Policy {
             until: "until",
             kept: "writes",
             transitions: &TRANSITIONS,
+            json: None,
             reads: "PATH",
             missing: "give it a default: `{{ PATH | default('...') }}`",
         },

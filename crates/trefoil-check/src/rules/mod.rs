@@ -32,6 +32,7 @@ rules! {
     index_out_of_range,
     text_as_number,
     not_a_list,
+    json_by_hand,
     object_in_prompt,
     wrong_input_type,
     blind_judge,

@@ -25,6 +25,8 @@ pub struct Slotted<'p> {
     pub source: Option<&'p Source>,
     /// The path as written, by its template and index.
     pub text: Option<(&'p Text, usize)>,
+    /// It is printed as JSON: text in quotes, with its own quotes escaped.
+    pub as_json: bool,
 }
 
 impl Slotted<'_> {
@@ -68,7 +70,9 @@ pub fn pieces(text: &Text) -> Vec<Piece<'_>> {
         }
         let index = value.reference as usize;
         let bound = text.template.references().get(index).map(|r| r.binding.source as usize);
-        all.push(Piece::Value(Slotted { source: bound.and_then(|b| text.sources.get(b)), text: Some((text, index)) }));
+        let as_json = shown.get(value.output.start as usize..value.output.end as usize) == Some("\"?\"");
+        let source = bound.and_then(|b| text.sources.get(b));
+        all.push(Piece::Value(Slotted { source, text: Some((text, index)), as_json }));
         done = value.output.end as usize;
     }
     let rest = shown.get(done..).unwrap_or_default();
@@ -94,16 +98,16 @@ fn collect<'p>(expr: &'p Expr, all: &mut Vec<Piece<'p>>) {
             }
         }
         Expr::Template(text) | Expr::Typed(text) => all.extend(pieces(text)),
-        Expr::Read(source) => all.push(Piece::Value(Slotted { source: Some(source), text: None })),
+        Expr::Read(source) => all.push(Piece::Value(Slotted { source: Some(source), text: None, as_json: false })),
         Expr::Concat(parts) => parts.iter().for_each(|e| collect(e, all)),
         Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) | Expr::Lines(inner) => {
             collect(inner, all);
         }
         Expr::Join { parts, .. } => {
-            all.extend(parts.iter().map(|s| Piece::Value(Slotted { source: Some(s), text: None })));
+            all.extend(parts.iter().map(|s| Piece::Value(Slotted { source: Some(s), text: None, as_json: false })));
         }
         Expr::Object(_) | Expr::List(_) | Expr::Merge(_) | Expr::If { .. } | Expr::Consensus { .. } => {
-            all.push(Piece::Value(Slotted { source: None, text: None }));
+            all.push(Piece::Value(Slotted { source: None, text: None, as_json: false }));
         }
     }
 }

@@ -13,6 +13,7 @@ mod deep_types;
 mod duplicate_findings;
 mod endless_loop;
 mod flow;
+mod json;
 mod judges;
 mod models;
 mod nodes;

@@ -1,0 +1,128 @@
+//! JSON that is written by hand around a value that can break it.
+
+use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, types, walk};
+use trefoil_syntax::Severity;
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::Model;
+use crate::semantic::rendered::{Piece, Slotted, pieces};
+
+pub(super) const RULE: Rule = Rule {
+    name: "json-by-hand",
+    group: Group::Types,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("json_by_hand.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for &(flow, id) in model.reachable() {
+        let Some(step) = model.program.step(id) else { continue };
+        for broken in written(&step.kind).into_iter().filter_map(|text| breaks(model, flow, text)) {
+            let Some((path, at)) = broken.value.path().zip(broken.value.at()) else { continue };
+            let message = match broken.quoted {
+                true => format!("a quotation mark or a line break in `{path}` would break this JSON"),
+                false => format!("text in `{path}` would break this JSON, because it has no quotes"),
+            };
+            let help = match model.facts.words().json(&path) {
+                Some(json) if broken.quoted => format!("write `{json}` instead of the placeholder and its quotes"),
+                Some(json) => format!("write `{json}`"),
+                None => "let the step that makes it answer with JSON, and pass that answer alone".to_owned(),
+            };
+            cx.report(cx.finding(at, message).help(help));
+        }
+    }
+}
+
+/// The texts of a step that somebody reads as JSON: inputs that are objects, and bodies of requests.
+fn written(step: &StepKind) -> Vec<&Text> {
+    let mut texts = Vec::new();
+    match step {
+        StepKind::Call(call) => call.input.iter().for_each(|input| structured(input, &mut texts)),
+        StepKind::Compute(value) => structured(value, &mut texts),
+        StepKind::Tool(call) => {
+            let Expr::Object(arguments) = &call.arguments else { return texts };
+            let bodies = arguments.iter().filter(|(name, _)| **name == *"body");
+            texts.extend(bodies.filter_map(|(_, body)| template(body)));
+        }
+        _ => {}
+    }
+    texts
+}
+
+fn structured<'p>(expr: &'p Expr, texts: &mut Vec<&'p Text>) {
+    walk::expressions(expr, &mut |e| {
+        if let Expr::Structured(inner) = e {
+            texts.extend(template(inner));
+        }
+    });
+}
+
+fn template(expr: &Expr) -> Option<&Text> {
+    match expr {
+        Expr::Template(text) | Expr::Typed(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A value that can break the JSON around it.
+struct Broken<'p> {
+    value: Slotted<'p>,
+    /// It is in quotes.
+    quoted: bool,
+}
+
+/// The first value in a text that is JSON, if all goes well, and that another value in its place would break.
+fn breaks<'p>(model: &Model<'p>, flow: FlowId, text: &'p Text) -> Option<Broken<'p>> {
+    let pieces = pieces(text);
+    let starts = |piece: &Piece<'_>| matches!(piece, Piece::Written(text) if text.trim_start().starts_with(['{', '[']));
+    if pieces.len() < 2 || !pieces.first().is_some_and(starts) {
+        return None;
+    }
+    let (mut sample, mut quoted, mut found) = (String::new(), false, None);
+    for piece in pieces {
+        match piece {
+            Piece::Written(text) => {
+                let mut escaped = false;
+                for c in text.chars() {
+                    quoted ^= c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                }
+                sample.push_str(&text);
+            }
+            Piece::Value(value) => {
+                sample.push(if quoted { 'x' } else { '0' });
+                if found.is_none() && !value.as_json && !is_safe(model, flow, &value, quoted) {
+                    found = Some(Broken { value, quoted });
+                }
+            }
+        }
+    }
+    serde_json::from_str::<serde_json::Value>(&sample).ok().and(found)
+}
+
+/// Whether a value comes with the input, which is mostly a name or a number; what steps make is text of any form.
+fn is_given(model: &Model<'_>, flow: FlowId, source: &Source) -> bool {
+    let Some(intake) = model.program.flow(flow).map(|flow| &flow.intake) else { return false };
+    let given = |slot: &SlotId| *slot == intake.slot || intake.raw.as_ref().is_some_and(|raw| raw.0 == *slot);
+    source.slots().iter().all(given)
+}
+
+/// Whether no value in this place breaks what is around it, by its type.
+fn is_safe(model: &Model<'_>, flow: FlowId, value: &Slotted<'_>, quoted: bool) -> bool {
+    let Some(source) = value.source.filter(|source| !is_given(model, flow, source)) else { return true };
+    let rest = value.rest();
+    let path: Vec<&str> = rest.iter().map(|name| &**name).collect();
+    let schema = model.types().source(flow, source, &path, None).schema;
+    let plain = |choice: &Value| choice.as_str().is_none_or(|text| !text.contains(['"', '\\', '\n']));
+    if quoted && types::choices(&schema).is_some_and(|all| all.iter().all(plain)) {
+        return true;
+    }
+    let bare = |kind: &&str| matches!(*kind, "number" | "integer" | "boolean" | "null");
+    types::solid_kinds(&schema).is_some_and(|kinds| {
+        !kinds.is_empty() && kinds.iter().all(|kind| bare(kind) || !quoted && matches!(*kind, "object" | "array"))
+    })
+}
