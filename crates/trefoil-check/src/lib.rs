@@ -14,10 +14,10 @@ pub mod rules;
 pub mod semantic;
 pub mod suppress;
 
-mod words;
+pub mod words;
 
 pub use levels::{Level, Levels, keeps_from_loading};
-pub use rule::{Context, Group, Limits, Root, Rule, Run, Supplied, TreeContext};
+pub use rule::{Context, Group, Limits, Root, Rule, Run, Supplied, SuppliedTool, TreeContext};
 pub use rules::{RULES, rule};
 pub use semantic::{Mistakes, Model};
 pub use suppress::Suppressions;
@@ -45,7 +45,9 @@ pub fn check_for(
     wanted: &dyn Fn(&Rule) -> bool,
 ) -> Vec<Diagnostic> {
     let flows = roots.iter().map(|root| root.flow).collect();
-    let model = &Model::new(program, facts, mistakes, flows);
+    let supplied = roots.iter().flat_map(|root| &root.supplied.tools);
+    let results = supplied.filter_map(|tool| Some((tool.name.clone(), tool.result.clone()?))).collect();
+    let model = &Model::new(program, facts, mistakes, flows).with_results(results);
     let mut found = Vec::new();
     let looks =
         RULES.iter().filter(|rule| wanted(rule)).flat_map(|rule| rule.looks().iter().map(move |run| (*rule, *run)));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::FlowId;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
+use trefoil_template::Value;
 
 use crate::semantic::Model;
 
@@ -76,10 +77,23 @@ pub struct Limits {
 /// The tools that a project declares beside its manifests.
 #[derive(Debug, Clone, Default)]
 pub struct Supplied {
-    /// Tools by name.
-    pub tools: Vec<String>,
+    /// Tools.
+    pub tools: Vec<SuppliedTool>,
     /// MCP servers by name.
     pub servers: Vec<String>,
+}
+
+/// A tool that a project declares.
+#[derive(Debug, Clone, Default)]
+pub struct SuppliedTool {
+    /// Its name.
+    pub name: String,
+    /// The JSON Schema of its arguments; none: nobody says.
+    pub parameters: Option<Value>,
+    /// The JSON Schema of its result; none: nobody says.
+    pub result: Option<Value>,
+    /// It changes something, as far as whoever declares it says.
+    pub writes: bool,
 }
 
 /// A flow that a run may start, and what the operator allows that run.

@@ -20,3 +20,9 @@ pub fn model_calls(calls: &Bound) -> String {
     let noun = if calls.number() == Some(1) { "model call" } else { "model calls" };
     format!("{calls} {noun}")
 }
+
+/// A name as TOML writes it in the head of a table: in quotes where it has to.
+pub fn toml_key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if is_bare { name.to_owned() } else { format!("{name:?}") }
+}

@@ -8,6 +8,8 @@ mod commands;
 mod exit;
 mod harmless;
 mod levels;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 mod offer;
 mod output;

@@ -8,7 +8,7 @@ use trefoil_ir::{
 };
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{Binding, Value};
+use trefoil_template::{Binding, Policy, Template, Value};
 
 /// The arenas of a program under construction.
 #[derive(Default)]
@@ -130,6 +130,15 @@ pub fn refuse(program: &mut Program, files: &HashSet<FileId>) {
 /// A step with nothing but its kind.
 pub fn plain(kind: StepKind, origin: Location) -> Step {
     Step { kind, label: None, origin, when: None, out: None, shape: None, policy: StepPolicy::default() }
+}
+
+/// `{{name}}`: a member of what the step answered, or of what a model gives the tool that it calls.
+pub fn result_member(name: &str, policy: &Policy, origin: Location) -> Option<Text> {
+    let mut template = Template::parse(&format!("{{{{{name}}}}}"), policy).ok()?;
+    template.bind(|_| Binding { source: 0, skip: 0 });
+    let spans = template.references().iter().map(|_| origin.span).collect();
+    let sources = vec![Source::Result];
+    Some(Text { template, sources, origin, spans, locals: Vec::new(), literals: Vec::new(), written: Vec::new() })
 }
 
 /// A bound text as text; plain text becomes a constant. An empty one keeps its place, so that it can be reported.

@@ -60,6 +60,10 @@ pub trait FrontEnd: Sync {
     fn needs(&self, document: &Document) -> Vec<Need>;
     /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.
     fn ids(&self, document: &Document) -> Vec<(String, Location)>;
+    /// What the document says that it is for: whoever offers it to a model or a person shows it.
+    fn about<'d>(&self, document: &'d Document) -> Option<&'d str> {
+        said(&document.root, "description")
+    }
     /// The units that the document's text names by id, as far as a look at it tells: whoever has none of that id may look
     /// for more manifests before lowering. What only lowering finds, it reports as `unknown-reference`.
     fn names<'d>(&self, _document: &'d Document) -> BTreeSet<&'d str> {
@@ -73,6 +77,12 @@ pub trait FrontEnd: Sync {
     /// `detail` says which facts anybody asks for. Finds no mistakes beyond those of reading and binding: that is what
     /// `trefoil-lint` is for.
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p>;
+}
+
+/// The text under a key.
+fn said<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
+    let text = node.mapping()?.get(key)?.value.string()?;
+    Some(text.value.trim()).filter(|text| !text.is_empty())
 }
 
 /// The texts under keys of these names, wherever they are.

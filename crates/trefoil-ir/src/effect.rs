@@ -158,7 +158,7 @@ pub struct ToolCall {
 }
 
 /// Which sort of tool. Only what a tool host offers by name runs (scripted answers, embedding); else the run is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ToolKind {
     /// A function registered by the embedder.
     Local,
@@ -169,9 +169,18 @@ pub enum ToolKind {
     Mcp {
         /// URL or name of the server.
         server: Arc<str>,
+        /// Sent to it with each request: texts, with holes for secrets. The same for all calls.
+        headers: Vec<(Arc<str>, Value)>,
     },
     /// Python function.
     Python,
+}
+
+impl ToolKind {
+    /// Of an MCP server that is sent no headers of the manifest.
+    pub fn mcp(server: impl Into<Arc<str>>) -> Self {
+        Self::Mcp { server: server.into(), headers: Vec::new() }
+    }
 }
 
 /// One command, run as `sh -c script` with positional parameters (decision E11).

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{HoleKind, Reference};
+use trefoil_template::{HoleKind, Piece, Reference, Value};
 
+use crate::effect::ToolKind;
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::flow::{Flow, Program};
 use crate::ids::{FlowId, StepId};
@@ -230,9 +231,28 @@ impl<'p> Evaluated<'p> {
 
 /// The variables and entries that a program names, each once, by kind and name.
 pub fn holes(program: &Program) -> Vec<(HoleKind, Arc<str>)> {
-    let named = program.steps.iter().flat_map(evaluated).chain(program.flows.iter().flat_map(evaluated_by_flow));
-    let found: BTreeSet<_> = named.flat_map(Evaluated::holes).map(|(kind, name, _)| (kind, name)).collect();
+    let of_flows = program.flows.iter().flat_map(evaluated_by_flow).flat_map(Evaluated::holes);
+    let all = program.steps.iter().flat_map(holes_of).chain(of_flows);
+    let found: BTreeSet<_> = all.map(|(kind, name, _)| (kind, name)).collect();
     found.into_iter().collect()
+}
+
+/// Those that a step names, and where.
+pub fn holes_of(step: &Step) -> Vec<(HoleKind, Arc<str>, Location)> {
+    let mut found: Vec<_> = evaluated(step).into_iter().flat_map(Evaluated::holes).collect();
+    if let StepKind::Tool(call) = &step.kind
+        && let ToolKind::Mcp { headers, .. } = &call.kind
+    {
+        for (_, text) in headers {
+            let Value::Masked(masked) = text else { continue };
+            let holes = masked.pieces.iter().filter_map(|piece| match piece {
+                Piece::Hole(hole) => Some((hole.kind, hole.name.clone(), step.origin)),
+                Piece::Text(_) => None,
+            });
+            found.extend(holes);
+        }
+    }
+    found
 }
 
 impl Evaluated<'_> {

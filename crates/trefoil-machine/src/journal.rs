@@ -250,7 +250,8 @@ pub struct SourceFile {
     pub sha256: String,
 }
 
-/// What is known about how an activity ended, beside its result. None of it decides what the machine does but the usage.
+/// What is known about how an activity ended, beside its result. None of it decides what the machine does but what it used, and whether
+/// it may be called again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// Of a model call: the model, as `PROVIDER:NAME`, `embedded` or `scripted`.
@@ -259,6 +260,9 @@ pub struct About {
     /// What it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Of a tool that failed: calling it again does no harm (decision C15).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeatable: bool,
     /// How long it took, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,

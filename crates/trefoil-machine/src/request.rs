@@ -187,7 +187,7 @@ impl ToolUse {
 }
 
 /// Tools of one place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolsRequest {
     /// Where they are.
     pub kind: ToolKind,
@@ -199,7 +199,7 @@ impl ToolsRequest {
     /// Where they are, in a word: the server, or the sort.
     pub fn place(&self) -> &str {
         match &self.kind {
-            ToolKind::Mcp { server } => server,
+            ToolKind::Mcp { server, .. } => server,
             ToolKind::Local => "local",
             ToolKind::Http => "http",
             ToolKind::Python => "python",

@@ -110,6 +110,10 @@ impl Flow {
     pub fn name(&self) -> &str {
         &self.0.loaded.program.name
     }
+    /// What its manifest says that it is for: `description` (in AEGIS under `metadata`).
+    pub fn description(&self) -> Option<&str> {
+        self.0.loaded.about.as_deref()
+    }
     /// The format of its manifest: `agntz`, `aegis`, `sirenspec`.
     pub fn dialect(&self) -> &'static str {
         self.0.loaded.dialect

@@ -5,7 +5,7 @@ pub use crate::data::data;
 pub use crate::fix::{Fixed, fix, preview};
 pub use crate::load::{
     Cache, CheckStep, Checks, Leftovers, LoadOptions, Loaded, Progress, Report, Target, check, check_and_keep, load,
-    programs, rules,
+    programs, roots, rules,
 };
 
 macro_rules! modules {
@@ -24,4 +24,4 @@ pub use crate::durable::{Packed, Stored, Trial, cancel, history, try_answer, unp
 #[cfg(feature = "store")]
 pub use trefoil_store::{Blob, NewRun, Owner};
 
-modules! { answers codes door engine fix input preflight render schema secrets settings shell trace }
+modules! { answers as_tool codes door engine fix input preflight render schema secrets settings shell trace }

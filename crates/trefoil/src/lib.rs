@@ -60,6 +60,7 @@
 //! has to know: the [`Findings`] of a flow that does not load or start, the [`Failure`] of a run.
 
 mod answers;
+mod as_tool;
 mod codes;
 mod data;
 mod describe;

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use trefoil_check::words::toml_key;
 use trefoil_ir::{OnTimeout, Program, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
@@ -46,6 +47,8 @@ pub const RULES: &[(&str, &str)] = &[
 pub struct Host<'h> {
     /// Its tools.
     pub tools: &'h dyn ToolHost,
+    /// What is wrong with one of them.
+    pub fault: &'h dyn Fn(&str) -> Option<&'h str>,
     /// Commands may run.
     pub commands: bool,
     /// Somebody is there to be asked.
@@ -79,6 +82,11 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
                     )
                     .help(supply(call, host)),
                 ),
+            StepKind::Tool(call) if call.kind == ToolKind::Local && (host.fault)(&call.name).is_some() => {
+                let why = (host.fault)(&call.name).unwrap_or_default();
+                let message = format!("the tool `{}` cannot be called: {why}", call.name);
+                found.push(Diagnostic::error(MISSING_TOOL, step.origin, message));
+            }
             StepKind::Command(_) if !host.commands => found.push(
                 Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
                     .help("review the command, then pass `--allow-command`"),
@@ -118,15 +126,17 @@ fn supply(call: &ToolCall, host: &Host<'_>) -> String {
             "HTTP tools are called where the host allows HTTP; otherwise register a tool with this name".to_owned()
         }
         ToolKind::Local => format!(
-            "declare it in `trefoil.toml`: `[tools.{name}]` with `command = [\"program\", \"argument\"]`; in a program that embeds \
-             the library, register a tool with this name"
+            "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`; in a \
+             program that embeds the library, register a tool with this name",
+            toml_key(name)
         ),
-        ToolKind::Mcp { server } if server.contains("://") => {
+        ToolKind::Mcp { server, .. } if server.contains("://") => {
             "the URL of an MCP server must start with `https://` or `http://`".to_owned()
         }
-        ToolKind::Mcp { server } => format!(
-            "declare the server in `trefoil.toml`: `[mcp.{server}]` with `command = [\"program\", \"argument\"]` or `url = \"...\"`; if it \
-             has `tools`, list this one there"
+        ToolKind::Mcp { server, .. } => format!(
+            "declare the server in `trefoil.toml`: `[mcp.{}]` with `command = [\"program\", \"argument\"]` or `url = \"...\"`; if it \
+             has `tools`, list this one there",
+            toml_key(server)
         ),
         ToolKind::Python => "review the function, then pass `--allow-command`".to_owned(),
     }

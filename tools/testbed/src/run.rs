@@ -101,7 +101,7 @@ impl Run {
 
     /// What came of an activity, past the journal: of one that nobody waits for.
     pub fn on(&mut self, key: Key, result: Result<Value, RunError>, usage: Option<Usage>) -> Output {
-        self.machine.on(Completion { key, at_ms: self.now_ms, result, usage })
+        self.machine.on(Completion { key, at_ms: self.now_ms, result, usage, repeatable: false })
     }
 
     /// Somebody asks it to stop.

@@ -18,6 +18,7 @@ mod race;
 mod store;
 mod table;
 mod templates;
+mod tools;
 
 use std::time::Duration;
 
@@ -35,11 +36,15 @@ const PARTS: &[Part] = &[
     ("store", store::races),
     ("durable", durable::races),
     ("lists", lists::races),
+    ("tools", tools::races),
 ];
 
 fn main() {
     if let Ok(kept) = std::env::var(durable::WAITING) {
         return durable::wait(&kept);
+    }
+    if std::env::var_os(tools::SERVER).is_some() {
+        return tools::serve();
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let mut standings = Vec::new();

@@ -4,6 +4,7 @@ use trefoil_ir::{StepKind, ToolCall, ToolKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::words::toml_key;
 
 pub(super) const RULE: Rule = Rule {
     name: "missing-tool",
@@ -25,24 +26,23 @@ fn run(cx: &mut Context<'_>) {
 }
 
 fn missing(cx: &Context<'_>, call: &ToolCall) -> Option<(String, String)> {
-    let declares = |names: fn(&crate::Supplied) -> &Vec<String>, name: &str| {
-        cx.roots.iter().any(|root| names(&root.supplied).iter().any(|known| known == name))
-    };
+    let has_tool = |name: &str| cx.roots.iter().any(|root| root.supplied.tools.iter().any(|known| known.name == name));
+    let has_server = |name: &str| cx.roots.iter().any(|root| root.supplied.servers.iter().any(|known| known == name));
     match &call.kind {
         // What a manifest describes completely needs no declaration.
         ToolKind::Http | ToolKind::Python => None,
-        ToolKind::Mcp { server } if server.contains("://") => None,
-        ToolKind::Local if declares(|all| &all.tools, &call.name) => None,
+        ToolKind::Mcp { server, .. } if server.contains("://") => None,
+        ToolKind::Local if has_tool(&call.name) => None,
         ToolKind::Local => {
-            let name = &call.name;
-            let message = format!("the tool `{name}` is not declared");
+            let message = format!("the tool `{}` is not declared", call.name);
+            let name = toml_key(&call.name);
             Some((message, format!("declare it in `trefoil.toml`: `[tools.{name}]` with `command = [\"program\", \"argument\"]`")))
         }
-        ToolKind::Mcp { server } if declares(|all| &all.servers, server) => None,
-        ToolKind::Mcp { server } => {
+        ToolKind::Mcp { server, .. } if has_server(server) => None,
+        ToolKind::Mcp { server, .. } => {
             let message = format!("the MCP server `{server}` is not declared");
             let form = "with `command = [\"program\", \"argument\"]` or `url = \"...\"`";
-            Some((message, format!("declare it in `trefoil.toml`: `[mcp.{server}]` {form}")))
+            Some((message, format!("declare it in `trefoil.toml`: `[mcp.{}]` {form}", toml_key(server))))
         }
     }
 }

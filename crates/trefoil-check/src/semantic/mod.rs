@@ -33,6 +33,7 @@ use std::rc::Rc;
 
 use trefoil_ir::{Facts, FlowId, Program, SlotId, StateMachine, StepId, StepKind, walk};
 use trefoil_syntax::hash::HashMap;
+use trefoil_template::Value;
 
 use calls::CallGraph;
 use compare::Compared;
@@ -52,6 +53,8 @@ pub struct Model<'p> {
     /// What lowering learned about names.
     pub facts: &'p Facts,
     mistakes: &'p Mistakes,
+    /// What tools return, by name, where somebody declares it.
+    returned: HashMap<String, Value>,
     gaps: OnceCell<Gaps>,
     /// The flows that a run may start, each once.
     pub roots: Vec<FlowId>,
@@ -74,6 +77,7 @@ impl<'p> Model<'p> {
             program,
             facts,
             mistakes,
+            returned: HashMap::default(),
             roots,
             gaps: OnceCell::new(),
             reach: OnceCell::new(),
@@ -87,6 +91,11 @@ impl<'p> Model<'p> {
             calls: OnceCell::new(),
         }
     }
+    /// The same where these tools return what these schemas say.
+    pub fn with_results(mut self, returned: HashMap<String, Value>) -> Self {
+        self.returned = returned;
+        self
+    }
     /// Which flow calls which.
     fn calls(&self) -> &Rc<CallGraph> {
         self.calls.get_or_init(|| Rc::new(CallGraph::of(self.program)))
@@ -97,7 +106,7 @@ impl<'p> Model<'p> {
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
-        self.types.get_or_init(|| Types::new(self.program, &self.roots))
+        self.types.get_or_init(|| Types::new(self.program, &self.roots, self.returned.clone()))
     }
     /// Everything that is read, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {

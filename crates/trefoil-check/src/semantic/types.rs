@@ -10,7 +10,7 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{
     AnswerFormat, Callee, ComposedPart, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, Schema,
-    SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind,
+    SlotId, Source, Step, StepId, StepKind, Text, ToolKind, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -23,6 +23,8 @@ const DEEPEST: u32 = 64;
 /// The types of a program.
 pub struct Types<'p> {
     program: &'p Program,
+    /// What tools return, by name, where somebody declares it.
+    returned: HashMap<String, Value>,
     roots: HashSet<FlowId>,
     writers: Writers<'p>,
     slots: RefCell<HashMap<(FlowId, SlotId), Option<Value>>>,
@@ -102,9 +104,10 @@ fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)
 
 impl<'p> Types<'p> {
     /// Of a program that a run may start at these flows.
-    pub fn new(program: &'p Program, roots: &[FlowId]) -> Self {
+    pub fn new(program: &'p Program, roots: &[FlowId], returned: HashMap<String, Value>) -> Self {
         Self {
             program,
+            returned,
             roots: roots.iter().copied().collect(),
             writers: Writers::of(program),
             slots: RefCell::default(),
@@ -204,7 +207,11 @@ impl<'p> Types<'p> {
                 AnswerFormat::Json(id) => self.program.schema(*id).map_or_else(types::any, |s| s.json.clone()),
                 AnswerFormat::JsonOrText => types::any(),
             },
-            StepKind::Tool(_) | StepKind::Refused(_) => types::any(),
+            StepKind::Tool(call) => {
+                let known = self.returned.get(&*call.name).filter(|_| call.kind == ToolKind::Local);
+                known.cloned().unwrap_or_else(types::any)
+            }
+            StepKind::Refused(_) => types::any(),
             StepKind::Command(_) => command(),
             StepKind::Human(_) => types::answer(),
             StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),

@@ -8,6 +8,8 @@ mod graph;
 mod init;
 mod ir;
 mod lsp;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod models;
 mod plan;
 mod render;
@@ -48,6 +50,8 @@ pub enum Command {
     Render(render::Render),
     Init(init::Init),
     Lsp(lsp::Lsp),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Mcp),
     Schema(schema::Schema),
     Trust(trust::Trust),
     Completions(completions::Completions),
@@ -73,6 +77,8 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Render(args) => render::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Lsp(args) => lsp::run(&args),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Completions(args) => completions::run(&args),

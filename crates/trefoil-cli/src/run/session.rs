@@ -120,8 +120,14 @@ fn answer(text: &str) -> Result<(String, String), String> {
 }
 
 impl HostArgs {
-    /// An engine that may use all of it.
+    /// An engine that may use all of it, and asks the person at the terminal.
     pub fn apply(&self, engine: Engine, settings: &Settings, session: &Session<'_>) -> Engine {
+        let engine = self.without_people(engine, settings);
+        if output::interactive() { engine.humans(Terminal::new(session.shown.clone())) } else { engine }
+    }
+
+    /// The same where nobody is at a terminal.
+    pub fn without_people(&self, engine: Engine, settings: &Settings) -> Engine {
         let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
         let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
         for (step, value) in &self.answers {
@@ -136,9 +142,6 @@ impl HostArgs {
         }
         if commands {
             engine = engine.commands(Shell::default()).python(settings.interpreter());
-        }
-        if output::interactive() {
-            engine = engine.humans(Terminal::new(session.shown.clone()));
         }
         engine
     }

@@ -13,12 +13,15 @@ mod bad_input;
 mod cancel;
 mod check;
 mod corpus;
+#[cfg(all(feature = "mcp", unix))]
+mod corpus_tools;
 #[cfg(unix)]
 mod cut_off;
 mod discovery;
 mod durable;
 mod examples;
 mod fix;
+mod flow_tools;
 #[cfg(unix)]
 mod formats;
 mod init;
@@ -27,6 +30,10 @@ mod inputs;
 mod kept;
 mod levels;
 mod lsp;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(all(feature = "mcp", unix))]
+mod mcp_others;
 #[cfg(unix)]
 mod offer;
 mod pages;
@@ -41,6 +48,11 @@ mod run;
 mod store;
 #[cfg(unix)]
 mod terminal;
+mod tool_checks;
+#[cfg(all(feature = "mcp", unix))]
+mod tool_leaks;
+#[cfg(all(feature = "mcp", unix))]
+mod tool_neighbours;
 mod tools;
 mod trace;
 mod world;

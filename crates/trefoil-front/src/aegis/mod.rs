@@ -50,6 +50,9 @@ impl FrontEnd for Aegis {
         let name = manifest::name(&document.root);
         name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
     }
+    fn about<'d>(&self, document: &'d Document) -> Option<&'d str> {
+        crate::said(&document.root.mapping()?.get("metadata")?.value, "description")
+    }
     fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
         crate::under(&document.root, &["agent", "agent_id", "workflow_id"])
     }

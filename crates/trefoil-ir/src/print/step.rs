@@ -54,7 +54,11 @@ impl Printer<'_> {
                 let kind = match kind {
                     ToolKind::Local => "local".to_owned(),
                     ToolKind::Http => "http".to_owned(),
-                    ToolKind::Mcp { server } => format!("mcp {}", ticked(server)),
+                    ToolKind::Mcp { server, headers } => {
+                        let headers =
+                            headers.iter().map(|(name, text)| format!(" header {} {}", ticked(name), json(text)));
+                        format!("mcp {}{}", ticked(server), headers.collect::<String>())
+                    }
                     ToolKind::Python => "python".to_owned(),
                 };
                 format!("tool {} {kind}", ticked(name))

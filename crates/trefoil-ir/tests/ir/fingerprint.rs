@@ -40,7 +40,7 @@ fn everything() -> Program {
     b.at(model).shape = Some(Expr::Read(Source::Result));
     steps.push(b.when(model, "{{input.x}} == 1"));
     let arguments = Expr::Object(vec![("a".into(), Expr::Read(Source::Slot(SlotId(0))))]);
-    let tool = ToolCall { name: "tool".into(), kind: ToolKind::Mcp { server: "s".into() }, arguments };
+    let tool = ToolCall { name: "tool".into(), kind: ToolKind::mcp("s"), arguments };
     steps.push(b.step("tool", StepKind::Tool(Box::new(tool))));
     let command = CommandCall {
         script: "echo \"${1}\"".into(),
@@ -345,7 +345,7 @@ const CHANGES: &[(&str, Change)] = &[
     ),
     ("tool: name", of!(Tool, it => it.name = "other".into())),
     ("tool: kind", of!(Tool, it => it.kind = ToolKind::Http)),
-    ("tool: server", of!(Tool, it => it.kind = ToolKind::Mcp { server: "t".into() })),
+    ("tool: server", of!(Tool, it => it.kind = ToolKind::mcp("t"))),
     ("tool: arguments", of!(Tool, it => it.arguments = Expr::Object(vec![]))),
     ("command: script", of!(Command, it => it.script = "echo \"${1}\" ".into())),
     ("command: arguments", of!(Command, it => it.arguments.clear())),

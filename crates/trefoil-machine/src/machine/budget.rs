@@ -27,6 +27,8 @@ const TIME: u8 = 4;
 impl Turn<'_> {
     /// Books what a completed effect spent. False: a ceiling ended the run.
     pub fn spend(&mut self, f: FrameId, usage: Option<Usage>, reserved: u64) -> bool {
+        // Only models use anything, and tools that ask models.
+        let uses = usage.is_some();
         let usage = usage.unwrap_or_default();
         self.core.usage.add(usage);
         if let Some(frame) = self.core.frames.get_mut(f) {
@@ -35,7 +37,8 @@ impl Turn<'_> {
         let cost = self.counted(usage, reserved);
         self.tell_cost(f, usage);
         let Some((_, step)) = self.step_of(f) else { return true };
-        if !matches!(step.kind, StepKind::Model(_)) {
+        let is_model = matches!(step.kind, StepKind::Model(_));
+        if !is_model && !uses {
             return true;
         }
         let now = self.core.now_ms;
@@ -44,7 +47,7 @@ impl Turn<'_> {
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.tokens = call.tokens.saturating_add(usage.total());
             call.cost = call.cost.saturating_add(cost);
-            call.calls += u64::from(!again);
+            call.calls += u64::from(is_model && !again);
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
             let Some((bit, text)) = exceeded(budget, call, now.saturating_sub(call.began_ms)) else {

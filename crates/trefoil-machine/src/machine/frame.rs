@@ -101,6 +101,8 @@ pub struct Aside {
     pub ends_ms: Option<u64>,
     /// The try under way is one of the same call: the manifest did not request it, so no ceiling on calls counts it.
     pub same_call: bool,
+    /// The tool whose call has just failed may be called again.
+    pub repeatable: bool,
     /// How the items of the fan-outs of this step ended.
     pub items: Option<Tally>,
     /// What a model gives the tool that it called.

@@ -285,7 +285,7 @@ impl Turn<'_> {
                 Some(left) => format!("the step has {} left", seconds(left)),
                 None => format!("the longest possible wait is {}", seconds(LONGEST_WAIT_MS)),
             };
-            error.message = format!("{}; the provider asks to wait {}, but {limit}", error.message, seconds(delay_ms));
+            error.message = format!("{}; it asks to wait {}, but {limit}", error.message, seconds(delay_ms));
             return false;
         }
         let key = frame.base.clone();
@@ -331,8 +331,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether a model call that got no answer is tried again although its manifest says nothing about it (decision C15).
-    /// What the manifest says about a step around it counts as well.
+    /// Whether a call of a model or of a harmless tool that got no answer is tried again although its manifest says nothing about it
+    /// (decision C15). What the manifest says about a step around it counts as well.
     fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
         let passing = match error.cause {
             Some(Cause::Status(status)) => status == 429 || (500..600).contains(&status),
@@ -341,7 +341,15 @@ impl Turn<'_> {
         };
         let asked = |at: FrameId| self.step_of(at).is_some_and(|(_, step)| step.policy.retry.is_some());
         let mut around = std::iter::successors(Some(f), |at| self.core.frames.get(*at).and_then(|frame| frame.parent));
-        passing && matches!(step.kind, StepKind::Model(_)) && !around.any(asked)
+        let harmless = match step.kind {
+            StepKind::Model(_) => true,
+            StepKind::Tool(_) => {
+                let aside = self.core.frames.get(f).and_then(|frame| frame.aside.as_deref());
+                aside.is_some_and(|aside| aside.repeatable)
+            }
+            _ => false,
+        };
+        passing && harmless && !around.any(asked)
     }
 
     /// Milliseconds until a limit ends this step whatever it does: a wait beyond that is in vain.

@@ -108,6 +108,8 @@ pub struct Completion {
     pub result: Result<Value, RunError>,
     /// What it used.
     pub usage: Option<Usage>,
+    /// Of a tool that failed: calling it again does no harm (decision C15).
+    pub repeatable: bool,
 }
 
 impl Machine {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
-use trefoil_ir::{Program, Source, Step, StepId, StepKind, ValidatorKind, walk};
+use trefoil_ir::{Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
 use trefoil_template::HoleKind;
 
 use super::steps::graph::Plan;
@@ -54,7 +54,12 @@ impl Prepared {
             Segments::default().assign(&program, flow.body, entry.then_some(&*flow.name), &mut steps);
         }
         let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
-        let has_holes = reads(&program, |s| matches!(s, Source::Environment | Source::Secrets));
+        let sends = |step: &Step| match &step.kind {
+            StepKind::Tool(call) => matches!(&call.kind, ToolKind::Mcp { headers, .. } if !headers.is_empty()),
+            _ => false,
+        };
+        let has_holes =
+            reads(&program, |s| matches!(s, Source::Environment | Source::Secrets)) || program.steps.iter().any(sends);
         let limits_cost = program.flows.iter().any(|f| f.budget.as_ref().is_some_and(|b| b.max_cost_micro.is_some()));
         let schemas = Schemas::new(program.clone());
         let holes = if has_holes { walk::holes(&program) } else { Vec::new() };

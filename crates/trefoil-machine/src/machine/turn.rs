@@ -246,6 +246,9 @@ impl<'p> Turn<'p> {
             Purpose::Effect => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
+                    if completion.repeatable || frame.aside.is_some() {
+                        frame.aside.get_or_insert_default().repeatable = completion.repeatable;
+                    }
                 }
                 self.effect_came(f);
                 let model = matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)));

@@ -141,25 +141,29 @@ pub struct AskTool {
 }
 
 /// The sorts of tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "as `trefoil_ir::ToolKind` has them")]
 pub enum WireTool {
     Local {},
     Http {},
-    Mcp { server: Arc<str> },
+    Mcp {
+        server: Arc<str>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        headers: Vec<WireEntry>,
+    },
     Python {},
 }
 
 /// What tools say about themselves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskDescribe {
     /// Which.
     pub tools: Vec<AskTools>,
 }
 
 /// Tools of one place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskTools {
     /// Where they are.
     pub tool: WireTool,

@@ -144,6 +144,8 @@ fn kind(tool: WireTool) -> ToolKind {
         WireTool::Local {} => ToolKind::Local,
         WireTool::Http {} => ToolKind::Http,
         WireTool::Python {} => ToolKind::Python,
-        WireTool::Mcp { server } => ToolKind::Mcp { server },
+        WireTool::Mcp { server, headers } => {
+            ToolKind::Mcp { server, headers: headers.into_iter().map(|one| (one.name, one.value)).collect() }
+        }
     }
 }

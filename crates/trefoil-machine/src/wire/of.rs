@@ -131,7 +131,13 @@ impl WireTool {
             ToolKind::Local => Self::Local {},
             ToolKind::Http => Self::Http {},
             ToolKind::Python => Self::Python {},
-            ToolKind::Mcp { server } => Self::Mcp { server: server.clone() },
+            ToolKind::Mcp { server, headers } => Self::Mcp {
+                server: server.clone(),
+                headers: headers
+                    .iter()
+                    .map(|(name, value)| WireEntry { name: name.clone(), value: value.clone() })
+                    .collect(),
+            },
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One activity, from its request to what came of it.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use trefoil_ir::{OnTimeout, ToolKind};
@@ -102,6 +103,8 @@ pub struct Came {
     pub result: Result<Value, RunError>,
     /// What it used.
     pub usage: Option<Usage>,
+    /// Of a tool that failed: calling it again does no harm.
+    pub repeatable: bool,
     /// Things to say before its end.
     pub warnings: Vec<String>,
     /// Of a model call: what its provider said beside the answer.
@@ -114,7 +117,15 @@ pub struct Came {
 
 impl From<Result<Value, RunError>> for Came {
     fn from(result: Result<Value, RunError>) -> Self {
-        Self { result, usage: None, warnings: Vec::new(), told: Told::default(), partial: None, by: None }
+        Self {
+            result,
+            usage: None,
+            repeatable: false,
+            warnings: Vec::new(),
+            told: Told::default(),
+            partial: None,
+            by: None,
+        }
     }
 }
 
@@ -125,7 +136,10 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     let began = world.watch.now_ms();
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
-        Request::Tool(request) => tool(&at, request).await.into(),
+        Request::Tool(request) => {
+            let (result, repeatable) = tool(&at, request).await;
+            Came { usage: meter.told(), repeatable, ..result.into() }
+        }
         Request::Describe(wanted) => describe(&at, wanted).await.into(),
         Request::Command(request) => command(&at, request).await.into(),
         Request::Human(request) => match human(&at, request).await {
@@ -148,9 +162,18 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, warnings, told, partial, by } = came;
+    let Came { result, usage, repeatable, warnings, told, partial, by } = came;
     let model = by.or_else(|| world.model(&activity));
-    let about = About { model, usage, duration_ms: effect.then_some(duration_ms), told, warnings, partial, kept: None };
+    let about = About {
+        model,
+        usage,
+        repeatable,
+        duration_ms: effect.then_some(duration_ms),
+        told,
+        warnings,
+        partial,
+        kept: None,
+    };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 
@@ -191,13 +214,21 @@ impl At<'_> {
     }
 }
 
-async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
+/// What came of it, and whether it may be called again.
+async fn tool(at: &At<'_>, request: &ToolRequest) -> (Result<Value, RunError>, bool) {
     let tools = &at.world.ports.tools;
     if !tools.offers(&request.name, &request.kind) {
-        return Err(RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name)));
+        let error = RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name));
+        return (Err(error), false);
     }
-    let request = ToolRequest { arguments: at.fill(&request.arguments)?, ..request.clone() };
-    tools.call(at.site(), &request).await.map_err(|e| tool_error(&request.name, e))
+    let arguments = match at.fill(&request.arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => return (Err(error), false),
+    };
+    let request = ToolRequest { arguments, ..request.clone() };
+    let came = tools.call(at.site(), &request).await;
+    let repeatable = tools.is_idempotent(&request) && came.is_err();
+    (came.map_err(|error| tool_error(&request.name, error)), repeatable)
 }
 
 /// What tools say about themselves, in the order of what is asked for.
@@ -211,7 +242,7 @@ async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunErro
         let listed = at.world.ports.tools.list(at.site(), kind).await;
         let mut tools = listed.map_err(|e| tool_error(request.place(), e))?;
         let missing = names.iter().flatten().find(|name| tools.iter().all(|tool| tool.name != **name));
-        if let (Some(name), ToolKind::Mcp { server }) = (missing, kind) {
+        if let (Some(name), ToolKind::Mcp { server, .. }) = (missing, kind) {
             let has: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             let error = RunError::new("TOOL_ERROR", format!("the MCP server `{server}` has no tool `{name}`"));
             return Err(error.help(format!("it has: {}", has.join(", "))));
@@ -227,8 +258,10 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
         ToolError::Timeout => RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).cause(Cause::Timeout),
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
         ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
-        ToolError::Status { status, message } => {
-            RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status))
+        ToolError::Status { status, message, retry_after_ms } => {
+            let error = RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status));
+            let wait = retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
+            RunError { retry_after_ms: wait, ..error }
         }
     }
 }

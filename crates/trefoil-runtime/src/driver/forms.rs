@@ -28,6 +28,12 @@ pub fn forms(value: &str) -> Vec<String> {
     let quoted = serde_json::Value::from(value).to_string();
     add(quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned());
     add(quoted.get(1..quoted.len() - 1).unwrap_or_default().replace('/', "\\/"));
+    // As those write JSON who keep to ASCII.
+    for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
+        let ascii = in_ascii(quoted.get(1..quoted.len() - 1).unwrap_or_default(), hex);
+        add(ascii.replace('/', "\\/"));
+        add(ascii);
+    }
     for set in [QUERY, PATH, VALUE, COMPONENT, FORM] {
         let encoded = utf8_percent_encode(value, set).to_string();
         add(lower_hex(&encoded));
@@ -39,6 +45,18 @@ pub fn forms(value: &str) -> Vec<String> {
         (0..3).filter_map(|offset| inside(&engine, value.as_bytes(), offset)).for_each(&mut add);
     }
     all
+}
+
+/// With everything beyond ASCII as units of UTF-16.
+fn in_ascii(text: &str, hex: fn(u16) -> String) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_ascii() {
+            true => out.push(c),
+            false => out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| hex(*unit))),
+        }
+    }
+    out
 }
 
 /// The letters of base64 that only this value decides, if so many bytes (0, 1 or 2) of a group of three come before it:
@@ -81,6 +99,8 @@ mod tests {
             VALUE,
             r#"s3cr3t/ü +\"x\"="#,
             r#"s3cr3t\/ü +\"x\"="#,
+            r#"s3cr3t/\u00fc +\"x\"="#,
+            r#"s3cr3t\/\u00FC +\"x\"="#,
             "s3cr3t%2F%C3%BC%20%2B%22x%22%3D",
             "s3cr3t%2f%c3%bc%20%2b%22x%22%3d",
             "s3cr3t%2F%C3%BC+%2B%22x%22%3D",

@@ -58,7 +58,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
             let result = Ok(said::value(passed.text, answer.calls));
             let (by, mut warnings) = instead(at, request, answer.instead);
             warnings.extend(passed.flags);
-            Came { result, usage: Some(answer.usage), warnings, told, partial: None, by }
+            Came { result, usage: Some(answer.usage), repeatable: false, warnings, told, partial: None, by }
         }
         Err(error) => broken(at, request, error, Some(answer)),
     }

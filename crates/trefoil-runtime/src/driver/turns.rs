@@ -431,6 +431,7 @@ impl Driver {
             // From here on the journal says what it cost.
             let usage = about.usage.map(|usage| self.machine.priced(&activity, usage, about.model.as_deref()));
             about.usage = usage;
+            let repeatable = about.repeatable;
             let ended = self.world.ended(&activity, &result, &about);
             self.untold.extend(ended);
             if matches!(activity.request, Request::Human(_)) {
@@ -440,7 +441,7 @@ impl Driver {
                 Ok(value) => EntryKind::Completed { key: key.clone(), value, about },
                 Err(error) => EntryKind::Failed { key: key.clone(), error: error.stored(), about },
             });
-            let output = self.machine.on(Completion { key, at_ms: now, result, usage });
+            let output = self.machine.on(Completion { key, at_ms: now, result, usage, repeatable });
             self.take(output).await?;
         }
         self.places.clear();
@@ -479,7 +480,7 @@ impl Driver {
                 self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
             }
             // Nothing waits for it: the machine only adds up what was used.
-            self.machine.on(Completion { key, at_ms: now, result, usage: Some(usage) });
+            self.machine.on(Completion { key, at_ms: now, result, usage: Some(usage), repeatable: false });
         }
     }
 

@@ -74,19 +74,13 @@ pub struct CallSite<'a> {
 
 /// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
 /// stopped or runs into a time limit.
-#[derive(Debug)]
-pub struct Meter(Mutex<(Usage, String)>);
-
-impl Default for Meter {
-    fn default() -> Self {
-        Self(Mutex::new((Usage::unknown(), String::new())))
-    }
-}
+#[derive(Debug, Default)]
+pub struct Meter(Mutex<(Option<Usage>, String)>);
 
 impl Meter {
     /// So much, until now. A call that is not told yet counts as one whose usage is unknown.
     pub fn tell(&self, usage: Usage) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 = usage;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
     }
     /// This text has come, as it may be shown.
     pub fn say(&self, text: &str) {
@@ -98,6 +92,10 @@ impl Meter {
     }
     /// What was said last.
     pub fn read(&self) -> Usage {
+        self.told().unwrap_or_else(Usage::unknown)
+    }
+    /// What was said last, if anything was: a tool that asks no model says nothing.
+    pub fn told(&self) -> Option<Usage> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -214,6 +212,8 @@ pub enum ToolError {
         status: u16,
         /// What to say: `answered with 404: no such item`.
         message: String,
+        /// How long it asks to wait before the next call.
+        retry_after_ms: Option<u64>,
     },
 }
 

@@ -329,7 +329,7 @@ fn tools_describe_themselves_and_pinned_parameters_are_hidden() {
     };
     let tools = Toolbox { listed: vec![spec("read"), spec("write.all")], ..Toolbox::default() };
     let mut b = Build::new();
-    let files = || ToolKind::Mcp { server: "files".into() };
+    let files = || ToolKind::mcp("files");
     let given = || Expr::Read(Source::Result);
     let pinned = Expr::Object(vec![("path".into(), Expr::Const("/tmp".into()))]);
     let mut read = tool(&mut b, "read", files(), Expr::Merge(vec![given(), pinned]));

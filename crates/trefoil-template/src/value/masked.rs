@@ -102,6 +102,27 @@ pub struct Masked {
 }
 
 impl Masked {
+    /// A text with `{{secrets.NAME}}` and `{{env.NAME}}` in it, and nothing else in braces. Where it is wrong, what to say.
+    pub fn read(text: &str) -> Result<Value, String> {
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some((before, after)) = rest.split_once("{{") {
+            let (inside, after) = after.split_once("}}").ok_or("`{{` is not closed by `}}`")?;
+            let hole = match inside.trim().split_once('.') {
+                Some(("secrets", name)) => Hole::new(HoleKind::Secret, name),
+                Some(("env", name)) => Hole::new(HoleKind::Env, name),
+                _ => {
+                    return Err(format!(
+                        "`{{{{{inside}}}}}` is not available here; write `{{{{secrets.NAME}}}}` or `{{{{env.NAME}}}}`"
+                    ));
+                }
+            };
+            pieces.extend([Piece::Text(Arc::from(before)), Piece::Hole(hole)]);
+            rest = after;
+        }
+        pieces.push(Piece::Text(Arc::from(rest)));
+        Ok(Masked { pieces }.into_value())
+    }
+
     /// One hole and nothing else.
     pub fn lone(hole: Hole) -> Masked {
         Masked { pieces: vec![Piece::Hole(hole)] }

@@ -32,6 +32,8 @@ pub struct CommandTool {
     program: Program,
     words: Words,
     shape: Shape,
+    /// What its results must be, and the same for whoever checks.
+    result: Option<(Shape, Value)>,
     input: CommandInput,
     output: CommandResult,
     time: Duration,
@@ -68,6 +70,8 @@ pub struct Declared {
     pub program: Program,
     /// A JSON Schema of its arguments; none: a text for each placeholder.
     pub parameters: Option<serde_json::Value>,
+    /// A JSON Schema of its result; none: it may be anything.
+    pub result: Option<serde_json::Value>,
     /// What it changes.
     pub effects: Effects,
     /// None: JSON if the words have no placeholders.
@@ -98,6 +102,8 @@ impl CommandTool {
             None => of_words(&used),
         };
         let shape = Shape::new(&parameters).map_err(|why| format!("`parameters` is not a JSON Schema: {why}"))?;
+        let result = declared.result.map(|schema| Ok((Shape::new(&schema)?, Value::from_json(schema)))).transpose();
+        let result = result.map_err(|why: String| format!("`result` is not a JSON Schema: {why}"))?;
         let default = if used.is_empty() { CommandInput::Json } else { CommandInput::Words };
         let spec = ToolSpec {
             name: declared.name.into(),
@@ -106,7 +112,7 @@ impl CommandTool {
             effects: declared.effects,
         };
         let Declared { program, input, output, time, .. } = declared;
-        Ok(Self { spec, program, words, shape, input: input.unwrap_or(default), output, time })
+        Ok(Self { spec, program, words, shape, result, input: input.unwrap_or(default), output, time })
     }
 
     /// What the tool says of itself.
@@ -114,9 +120,22 @@ impl CommandTool {
         &self.spec
     }
 
+    /// The JSON Schema of its results, if it has one.
+    pub fn result(&self) -> Option<&Value> {
+        self.result.as_ref().map(|(_, schema)| schema)
+    }
+
     /// What it runs.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    fn valid(&self, value: Value) -> Result<Value, ToolError> {
+        let Some((shape, _)) = &self.result else { return Ok(value) };
+        shape
+            .check(&value.to_json())
+            .map_err(|why| failed(format!("what it wrote does not match its `result`: {why}")))?;
+        Ok(value)
     }
 
     async fn call(&self, discloses: bool, arguments: &Value, secrets: &dyn Secrets) -> Result<Value, ToolError> {
@@ -133,7 +152,7 @@ impl CommandTool {
         let input = (self.input == CommandInput::Json).then(|| format!("{json}\n").into_bytes());
         let ended = process::start(command, input.is_some())?.run(input, Some(self.time)).await?;
         match ended.code {
-            0 => self.read(ended.stdout),
+            0 => self.valid(self.read(ended.stdout)?),
             _ => Err(failed(ended.complaint())),
         }
     }

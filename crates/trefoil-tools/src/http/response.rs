@@ -1,6 +1,6 @@
 //! From an answer to a value.
 
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use trefoil_runtime::ToolError;
 use trefoil_template::{Value, json_nodes, limits};
 
@@ -28,7 +28,8 @@ pub fn value(mut answer: Answer, token: Option<&str>) -> Result<Value, ToolError
             ("", Some(reason)) => format!("answered with {}: {reason}", status.as_u16()),
             (said, _) => format!("answered with {}: {said}", status.as_u16()),
         };
-        return Err(ToolError::Status { status: status.as_u16(), message });
+        let retry_after_ms = retry_after(&answer.headers);
+        return Err(ToolError::Status { status: status.as_u16(), message, retry_after_ms });
     }
     let kind = answer.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
     if !is_json(kind) {
@@ -38,6 +39,17 @@ pub fn value(mut answer: Answer, token: Option<&str>) -> Result<Value, ToolError
         return Err(super::failed(format!("the answer has more than {} values", limits::ANSWER_NODES)));
     }
     Ok(serde_json::from_slice(&answer.body).map_or_else(|_| Value::from(text.into_owned()), Value::from_json))
+}
+
+/// `retry-after`: seconds, or a date (RFC 9110, 10.2.3).
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(u64::from(seconds) * 1000);
+    }
+    let until = httpdate::parse_http_date(text).ok()?;
+    let wait = until.duration_since(std::time::SystemTime::now()).unwrap_or_default();
+    u64::try_from(wait.as_millis()).ok()
 }
 
 /// `application/json`, `text/json` and `application/...+json`, with any parameters.

@@ -50,7 +50,9 @@ impl ClientHandler for Caller {
 
     fn get_info(&self) -> ClientConfig {
         let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
+        // Of the generation that begins with `initialize`; the current one says its version with each request.
         ClientConfig::new(ClientCapabilities::default(), me)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 }
 
@@ -69,21 +71,44 @@ pub struct Connection {
     tools: tokio::sync::Mutex<Option<Tools>>,
 }
 
+/// How a server took the first words.
+enum Begun {
+    Open(Box<Connection>),
+    /// It answered something else than what it was asked.
+    Odd(Box<ClientInitializeError>),
+}
+
 impl Connection {
-    /// Starts or calls a server, and agrees with it on the protocol.
+    /// Starts or calls a server, and agrees with it on the protocol: the current one, or that of the generation before it,
+    /// whichever the server knows.
     pub async fn open(
         server: Arc<McpServer>,
         client: Option<Client>,
         secrets: &dyn Secrets,
     ) -> Result<Self, ToolError> {
-        let (trouble, changed) = (Trouble::default(), Arc::<AtomicBool>::default());
-        let (budget, said) = (Arc::<Budget>::default(), LastWords::default());
-        let mut process = None;
-        // The current protocol, or that of the generation before it, whichever the server knows.
-        let lifecycle = ClientLifecycleMode::Auto {
+        let either = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
+        match Self::begin(server.clone(), client.clone(), secrets, either).await? {
+            Begun::Open(connection) => Ok(*connection),
+            // It answers a question that it does not know, instead of refusing it. Nobody asks it that again.
+            Begun::Odd(_) => match Self::begin(server, client, secrets, ClientLifecycleMode::Initialize).await? {
+                Begun::Open(connection) => Ok(*connection),
+                Begun::Odd(why) => Err(refused(&why)),
+            },
+        }
+    }
+
+    async fn begin(
+        server: Arc<McpServer>,
+        client: Option<Client>,
+        secrets: &dyn Secrets,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<Begun, ToolError> {
+        let (trouble, changed) = (Trouble::default(), Arc::<AtomicBool>::default());
+        let (budget, said) = (Arc::<Budget>::default(), LastWords::default());
+        let mut process = None;
         let caller = Caller(changed.clone());
         let begun = match &server.place {
             McpPlace::Process(program) => {
@@ -110,6 +135,12 @@ impl Connection {
         };
         let running = match begun {
             Ok(Ok(running)) => running,
+            Ok(Err(why @ ClientInitializeError::ExpectedInitResult(Some(_)))) => {
+                if let Some(process) = process {
+                    process.end(PATIENCE).await;
+                }
+                return Ok(Begun::Odd(Box::new(why)));
+            }
             Ok(Err(why)) => {
                 let ended = ending(process.as_mut(), &said).await;
                 return Err(trouble.take().unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why))));
@@ -118,7 +149,7 @@ impl Connection {
         };
         // A server of the other generation may have been asked in vain first.
         trouble.take();
-        Ok(Self {
+        Ok(Begun::Open(Box::new(Self {
             server,
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),
@@ -128,7 +159,7 @@ impl Connection {
             trouble,
             changed,
             tools: tokio::sync::Mutex::default(),
-        })
+        })))
     }
 
     /// Whether it can still be used.

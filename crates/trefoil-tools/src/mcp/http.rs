@@ -115,7 +115,11 @@ impl Guarded {
     fn status(&self, status: reqwest::StatusCode) -> Failure {
         let reason = status.canonical_reason().map_or_else(String::new, |reason| format!(": {reason}"));
         let message = format!("answered with {}{reason}", status.as_u16());
-        self.trouble.tell(trefoil_runtime::ToolError::Status { status: status.as_u16(), message: message.clone() });
+        self.trouble.tell(trefoil_runtime::ToolError::Status {
+            status: status.as_u16(),
+            message: message.clone(),
+            retry_after_ms: None,
+        });
         StreamableHttpError::UnexpectedServerResponse(message.into())
     }
 }

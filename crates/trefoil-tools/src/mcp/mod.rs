@@ -88,6 +88,20 @@ impl McpServer {
         }
     }
 
+    /// The same with headers of a manifest. Those of the operator count where both have one.
+    fn with(&self, more: &[(Arc<str>, Value)]) -> Result<Self, ToolError> {
+        let mut server = self.clone();
+        let McpPlace::Http { headers, .. } = &mut server.place else {
+            return Err(failed(format!("`{}` is a program, so it takes no `headers`", self.name)));
+        };
+        for (name, text) in more {
+            if !headers.iter().any(|(have, _)| have.eq_ignore_ascii_case(name)) {
+                headers.push((name.to_string(), text.clone()));
+            }
+        }
+        Ok(server)
+    }
+
     fn allows(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
     }
@@ -143,9 +157,11 @@ impl McpTools {
         declared.or_else(|| (self.client.is_some() && is_address(named)).then(|| Arc::new(McpServer::at(named))))
     }
 
-    /// The connection to a server, made if there is none or if it has ended.
-    async fn connected(&self, named: &str, discloses: bool) -> Result<Arc<Connection>, ToolError> {
+    /// The connection to a server, made if there is none or if it has ended. Other headers of a manifest are another connection.
+    async fn connected(&self, (named, headers): Named<'_>, discloses: bool) -> Result<Arc<Connection>, ToolError> {
         let server = self.server(named).ok_or_else(|| failed(format!("the MCP server `{named}` is not declared")))?;
+        let server = if headers.is_empty() { server } else { Arc::new(server.with(headers)?) };
+        let discloses = discloses || headers.iter().any(|(_, text)| text.is_masked());
         if discloses
             && !self.declared.contains_key(named)
             && let Some(client) = &self.client
@@ -154,7 +170,8 @@ impl McpTools {
         }
         let slot = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.entry(named.to_owned()).or_default().clone()
+            let sent: String = headers.iter().map(|(name, text)| format!("\n{name}: {text:?}")).collect();
+            open.entry(format!("{named}{sent}")).or_default().clone()
         };
         let mut held = slot.0.lock().await;
         if let Some(connection) = held.as_ref().filter(|connection| connection.is_open()) {
@@ -183,6 +200,16 @@ fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
     Ok(Client::new(rules)?)
 }
 
+/// A server as a manifest names it, and the headers that it has it sent.
+type Named<'k> = (&'k str, &'k [(Arc<str>, Value)]);
+
+fn named(kind: &ToolKind) -> Option<Named<'_>> {
+    match kind {
+        ToolKind::Mcp { server, headers } => Some((server, headers)),
+        _ => None,
+    }
+}
+
 /// Whether a manifest names a server by its address.
 fn is_address(server: &str) -> bool {
     server.starts_with("https://") || server.starts_with("http://")
@@ -191,29 +218,27 @@ fn is_address(server: &str) -> bool {
 #[async_trait]
 impl ToolHost for McpTools {
     fn offers(&self, name: &str, kind: &ToolKind) -> bool {
-        let ToolKind::Mcp { server } = kind else { return false };
+        let Some((server, _)) = named(kind) else { return false };
         // Without a name, it is about all tools of the server.
         self.server(server).is_some_and(|server| name.is_empty() || server.allows(name))
     }
 
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        let ToolKind::Mcp { server } = &request.kind else { return Err(failed("it is not an MCP tool".to_owned())) };
+        let server = named(&request.kind).ok_or_else(|| failed("it is not an MCP tool".to_owned()))?;
         let connection = self.connected(server, at.discloses).await?;
         connection.call(&request.name, &request.arguments, &self.seen).await
     }
 
     async fn list(&self, _at: CallSite<'_>, kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
-        match kind {
-            ToolKind::Mcp { server } if self.server(server).is_some() => {
-                self.connected(server, false).await?.list(&self.seen).await
-            }
-            _ => Ok(Vec::new()),
+        match named(kind).filter(|(server, _)| self.server(server).is_some()) {
+            Some(server) => self.connected(server, false).await?.list(&self.seen).await,
+            None => Ok(Vec::new()),
         }
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {
-        let ToolKind::Mcp { server } = &request.kind else { return false };
-        self.declared.get(&**server).is_some_and(|server| server.idempotent.holds(&request.name))
+        let Some((server, _)) = named(&request.kind) else { return false };
+        self.declared.get(server).is_some_and(|server| server.idempotent.holds(&request.name))
     }
 }
 

@@ -20,6 +20,7 @@ use crate::site::{call, request};
 fn declared(name: &str, command: &[&str]) -> Declared {
     let command = command.iter().map(|word| (*word).to_owned()).collect();
     Declared {
+        result: None,
         name: name.to_owned(),
         description: String::new(),
         program: Program { command, folder: Some(PathBuf::from("/")), environment: Environment::default() },

@@ -16,6 +16,8 @@ mod guard;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod python;
+#[cfg(all(feature = "mcp", unix))]
+mod reference;
 mod server;
 mod site;
 #[cfg(feature = "mcp")]

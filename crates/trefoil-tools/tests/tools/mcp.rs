@@ -18,7 +18,7 @@ use crate::site::{call, list, request};
 use crate::stand_in::server;
 
 fn kind() -> ToolKind {
-    ToolKind::Mcp { server: "stand-in".into() }
+    ToolKind::mcp("stand-in")
 }
 
 fn host(server: McpServer) -> McpTools {
@@ -169,7 +169,7 @@ async fn a_server_that_does_not_start_says_why() {
 async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
     let server = Server::answering("200 OK", "Content-Type: text/plain\r\n", "hello").await;
     let url = server.url("/mcp");
-    let kind = ToolKind::Mcp { server: url.as_str().into() };
+    let kind = ToolKind::mcp(url.as_str());
     let secrets = || Arc::new(MapSecrets::new());
     let none = McpTools::new([], None, secrets());
     assert!(!none.offers("echo", &kind));
@@ -179,7 +179,7 @@ async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
     assert!(refused.to_string().contains("is not allowed"), "{refused}");
     assert_eq!(server.asked(), Vec::<String>::new());
     // A stranger's server is told no secrets, however public it is.
-    let public = ToolKind::Mcp { server: "https://example.com/mcp".into() };
+    let public = ToolKind::mcp("https://example.com/mcp");
     let refused = call(&strict, &request(public, "echo", json!({})), true).await.unwrap_err();
     assert!(refused.to_string().contains("is not allowed to see them"), "{refused}");
 }
@@ -197,13 +197,15 @@ async fn what_is_no_mcp_server_is_said() {
             "500 Internal Server Error",
             "",
             "",
-            expect![[r#"Status { status: 500, message: "answered with 500: Internal Server Error" }"#]],
+            expect![[
+                r#"Status { status: 500, message: "answered with 500: Internal Server Error", retry_after_ms: None }"#
+            ]],
         ),
         (
             "401 Unauthorized",
             "WWW-Authenticate: Bearer\r\n",
             "",
-            expect![[r#"Status { status: 401, message: "answered with 401: Unauthorized" }"#]],
+            expect![[r#"Status { status: 401, message: "answered with 401: Unauthorized", retry_after_ms: None }"#]],
         ),
     ];
     for (status, headers, body, expected) in cases {

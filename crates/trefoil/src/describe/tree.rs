@@ -141,7 +141,11 @@ impl<'p> Description<'p> {
                 let notes = vec![turns, format!("may call {}", names.join(", "))];
                 let flows = |offer: &trefoil_ir::Offer| {
                     let callees = self.program.step(offer.step).map(walk::callees).unwrap_or_default();
-                    callees.into_iter().map(|flow| (offer.name.clone(), flow)).collect::<Vec<_>>()
+                    let called = |flow: FlowId| match callees.as_slice() {
+                        [_] => offer.name.clone(),
+                        _ => self.program.flow(flow).map_or_else(|| offer.name.clone(), |flow| flow.name.clone()),
+                    };
+                    callees.iter().map(|flow| (called(*flow), *flow)).collect::<Vec<_>>()
                 };
                 let beside = it.offers.iter().flat_map(flows).collect();
                 What::Turns { notes, role: "tool", beside, body: one(it.turn)? }

@@ -42,7 +42,8 @@ pub async fn try_answer(store: &dyn Store, stored: &Stored, key: &Key, answer: V
     let Some(replay) = under_way else { return Ok(Trial::LeadsOn) };
     let resumed = replay.end(&mut Unwatched)?;
     let mut machine = resumed.machine;
-    let completion = Completion { key: key.clone(), at_ms: resumed.at_ms, result: Ok(answer), usage: None };
+    let completion =
+        Completion { key: key.clone(), at_ms: resumed.at_ms, result: Ok(answer), usage: None, repeatable: false };
     let mut output = machine.on(completion);
     loop {
         for command in &output.commands {

@@ -8,6 +8,7 @@ use trefoil_runtime::ports::{NoTools, Secrets};
 use trefoil_template::HoleKind;
 use trefoil_tools::{CommandTools, PythonTools};
 
+use super::flows::FlowTools;
 use super::models::Aimed;
 use super::tools::All;
 use super::{AnswersFrom, Engine};
@@ -16,6 +17,8 @@ use super::{AnswersFrom, Engine};
 pub(super) struct Hosts {
     /// All of them.
     pub tools: Arc<dyn ToolHost>,
+    /// The flows among them.
+    pub flows: Option<Arc<FlowTools>>,
     /// What they read of the environment and the secrets by themselves.
     pub holes: Vec<(HoleKind, Arc<str>)>,
     /// Those whose connections end with the run.
@@ -39,8 +42,12 @@ impl Hosts {
         }
         all.extend(parts.tools.clone());
         all.extend(script.map(|script| script as Arc<dyn ToolHost>));
+        // What these call is what every run here calls.
+        let flows = super::flows::of(engine);
+        all.extend(flows.clone().map(|flows| flows as Arc<dyn ToolHost>));
         let mut hosts = Self {
             tools: Arc::new(NoTools),
+            flows,
             holes: Vec::new(),
             #[cfg(feature = "mcp")]
             servers: None,

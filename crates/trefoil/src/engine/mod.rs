@@ -1,5 +1,6 @@
 //! The engine: what runs are made with. Wires the defaults; everything can be replaced.
 
+mod flows;
 mod hosts;
 mod models;
 mod prices;
@@ -121,6 +122,8 @@ struct Parts {
     recovery: Recovery,
     /// The run that is to be gone on with.
     begun: Option<Arc<Begun>>,
+    /// How many runs call the runs of this engine, one above the other.
+    depth: u32,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]

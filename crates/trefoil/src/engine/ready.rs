@@ -76,6 +76,7 @@ impl Ready {
         let program = &loaded.program;
         let host = Host {
             tools: &*hosts.tools,
+            fault: &|name| hosts.flows.as_ref()?.fault(name),
             // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
             commands: parts.commands.is_some() || parts.begun.is_some(),
             people: parts.humans.is_some() || engine.keeps_runs(),
@@ -136,6 +137,12 @@ impl Ready {
             #[cfg(feature = "store")]
             content: parts.content,
         })
+    }
+
+    /// The same with this id.
+    #[cfg(feature = "store")]
+    pub(super) fn of_id(self, run: String) -> Self {
+        Self { run, ..self }
     }
 
     /// The id that the run will have.

@@ -131,6 +131,8 @@ pub struct Loaded {
     pub dialect: &'static str,
     /// The entry's file.
     pub entry: FileId,
+    /// What the entry says that it is for.
+    pub about: Option<String>,
     /// What is known about the names in it, if it was checked.
     pub facts: Facts,
     /// The texts that are part of the program and no manifests, by their paths.
@@ -211,12 +213,18 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             env_files: entry.env_files,
             dialect: entry.dialect,
             entry: entry.file,
+            about: entry.about,
             facts: entry.facts,
             texts,
             how: How { target: target.clone(), options: options.clone() },
         }),
         _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
+}
+
+/// The manifests at a path that no other one there references: what somebody may want to run.
+pub fn roots(path: &Path, options: &LoadOptions) -> Vec<Target> {
+    roots::roots(&mut Loader::new(options.clone()), path)
 }
 
 /// The programs of all manifests at a path, one a dialect, with the flows at which a run may start: to be looked at, not to be run.

@@ -15,7 +15,7 @@ use trefoil_template::limits::MANY_CALLS;
 
 use super::discover::PATTERNS;
 use crate::door::{Door, Shut};
-use crate::settings::TABLES;
+use crate::settings::{TABLES, supplied};
 
 /// Its name.
 pub const NAME: &str = "trefoil.toml";
@@ -125,7 +125,7 @@ impl ProjectReading<'_> {
             match (&**key.get_ref(), value.get_ref()) {
                 ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
-                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = names(tools),
+                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(Path::new(""), tools),
                 ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = names(servers),
                 // These count only where the user trusts the file: `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}

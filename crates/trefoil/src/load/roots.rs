@@ -26,6 +26,8 @@ pub(super) struct MeantEntry {
     pub file: FileId,
     /// Its dialect.
     pub dialect: &'static str,
+    /// What it says that it is for.
+    pub about: Option<String>,
     /// Environment files.
     pub env_files: Vec<door::Named>,
 }
@@ -81,7 +83,8 @@ fn lowered(
     }
     let env_files = folder.env_files(loader, &env_files);
     let (facts, file, dialect) = (made.facts, document.file, document.front.name());
-    Some(MeantEntry { program, facts, proved, file, dialect, env_files })
+    let about = document.front.about(document).map(str::to_owned);
+    Some(MeantEntry { program, facts, proved, file, dialect, about, env_files })
 }
 
 /// A program whose schemas take too much room once their patterns are compiled.
@@ -148,6 +151,24 @@ fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among
     Diagnostic::nowhere(rules::UNKNOWN_ID, Severity::Error, Some(file), message).help(help)
 }
 
+/// The manifests of a folder that no other one references, each as a target. A file is its own.
+pub(super) fn roots(loader: &mut Loader, path: &Path) -> Vec<Target> {
+    if !loader.options.door.is_folder(path) {
+        return vec![Target { path: path.to_owned(), id: None }];
+    }
+    let folder = Folder::whole(loader, path, &[]);
+    let made = folder.make(&(0..folder.project.documents.len()).collect::<Vec<_>>());
+    let files = unreferenced(&folder, &made).into_iter().filter_map(|at| folder.project.documents.get(at));
+    let names = files.filter_map(|document| loader.files().get(document.file));
+    names.map(|file| Target { path: file.name().into(), id: None }).collect()
+}
+
+fn unreferenced(folder: &Folder, made: &Made) -> Vec<usize> {
+    let referenced: BTreeSet<FileId> = made.calls().map(|(_, to)| to).collect();
+    let documents = folder.project.documents.iter().enumerate();
+    documents.filter(|(_, document)| !referenced.contains(&document.file)).map(|(at, _)| at).collect()
+}
+
 /// The one manifest of a folder that no other one references.
 fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> Option<MeantEntry> {
     let documents = &folder.project.documents;
@@ -171,9 +192,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     }
     let all: Vec<usize> = (0..documents.len()).collect();
     let made = folder.make(&all);
-    let referenced: BTreeSet<FileId> = made.calls().map(|(_, to)| to).collect();
-    let is_root = |at: &usize| documents.get(*at).is_some_and(|d| !referenced.contains(&d.file));
-    let roots: Vec<usize> = all.into_iter().filter(is_root).collect();
+    let roots = unreferenced(folder, &made);
     if let [one] = roots.as_slice() {
         return lowered(loader, folder, *one, folder.make(&[*one]), found);
     }

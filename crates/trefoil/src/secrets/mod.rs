@@ -75,7 +75,7 @@ pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
         let Some(step) = program.step(id) else { continue };
-        for (kind, name, at) in walk::evaluated(step).into_iter().flat_map(walk::Evaluated::holes) {
+        for (kind, name, at) in walk::holes_of(step) {
             if kind != HoleKind::Secret || asked.contains(&name) {
                 continue;
             }

@@ -12,7 +12,7 @@ mod trust;
 
 use std::path::{Path, PathBuf};
 
-use trefoil_check::Supplied;
+use trefoil_check::{Supplied, SuppliedTool};
 use trefoil_machine::Reserve;
 use trefoil_models::{Api, ModelOverride, Registry};
 use trefoil_prices::Price;
@@ -24,10 +24,11 @@ use trefoil_tools::guard::Rules;
 use trefoil_tools::{CommandTool, Python};
 
 use crate::door::{self, Door};
-use crate::load::project;
+use crate::load::{Target, project};
 
 pub use keep::{Keep, keep_size, keep_time};
 pub use read::{TABLES, TrustedTable, asked};
+pub(crate) use tools::supplied;
 pub use trust::{Standing, Trust, TrustError, config_folder};
 
 /// The user's own file, in [`config_folder`].
@@ -36,6 +37,17 @@ pub const USER_FILE: &str = "config.toml";
 pub const UNTRUSTED: &str = "untrusted-project";
 /// Bytes of a settings file.
 const BYTES: u64 = 1 << 20;
+
+/// A flow that is a tool.
+#[derive(Debug, Clone)]
+pub struct FlowTool {
+    /// The tool's name.
+    pub name: String,
+    /// What it is for; none: what the flow says.
+    pub description: Option<String>,
+    /// The flow.
+    pub flow: Target,
+}
 
 /// What the operator's files say.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +68,8 @@ pub struct Settings {
     pub secrets: Vec<String>,
     /// `[tools]`: programs that are tools.
     pub tools: Vec<CommandTool>,
+    /// `[tools]`: flows that are tools.
+    pub flows: Vec<FlowTool>,
     /// `[mcp]`: servers with tools.
     #[cfg(feature = "mcp")]
     pub mcp: Vec<McpServer>,
@@ -96,7 +110,9 @@ impl Settings {
         let servers = self.mcp.iter().map(|server| server.name.clone()).collect();
         #[cfg(not(feature = "mcp"))]
         let servers = Vec::new();
-        Supplied { tools: self.tools.iter().map(|tool| tool.spec().name.to_string()).collect(), servers }
+        let flow = |tool: &FlowTool| SuppliedTool { name: tool.name.clone(), ..SuppliedTool::default() };
+        let tools = self.tools.iter().map(tools::described).chain(self.flows.iter().map(flow));
+        Supplied { tools: tools.collect(), servers }
     }
 
     /// What runs Python functions, where commands may run: as those, without keys in its environment that are not passed on.

@@ -1,18 +1,20 @@
 //! Reading `[tools]`, `[mcp]` and `[python]`: programs and servers that the operator declares.
 
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use trefoil_check::SuppliedTool;
 use trefoil_machine::Effects;
-use trefoil_template::{Hole, HoleKind, Masked, Piece, Value};
+use trefoil_template::{Masked, Value};
 use trefoil_tools::process::{Environment, Program};
 use trefoil_tools::{CommandInput, CommandResult, CommandTool, Declared, TIME};
 
+use super::FlowTool;
 use super::read::SettingsReading;
+use crate::load::Target;
 
 /// The longest time limit of a call: a day.
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -24,56 +26,36 @@ type Entry<'t> = Spanned<DeValue<'t>>;
 impl SettingsReading<'_> {
     /// `[tools.NAME]`
     pub(super) fn tool(&mut self, name: &str, at: Range<usize>, value: &Entry<'_>) {
-        let read = self.declared(name, value).and_then(|declared| CommandTool::new(declared).map_err(|why| (at, why)));
-        match read {
-            Ok(tool) => {
-                self.found.settings.tools.retain(|have| have.spec().name != tool.spec().name);
-                self.found.settings.tools.push(tool);
-            }
-            Err((at, why)) => self.wrong(at, &format!("invalid tool `{name}`: {why}")),
+        let settings = &mut self.found.settings;
+        // The later of two of one name counts.
+        settings.tools.retain(|have| *have.spec().name != *name);
+        settings.flows.retain(|have| have.name != name);
+        let has_flow = value.get_ref().as_table().is_some_and(|all| all.iter().any(|(key, _)| key.get_ref() == "flow"));
+        let read = if has_flow {
+            self.flow(name, value).map(|flow| self.found.settings.flows.push(flow))
+        } else {
+            declared(self.base, name, at, value).map(|tool| self.found.settings.tools.push(tool))
+        };
+        if let Err((at, why)) = read {
+            self.wrong(at, &format!("invalid tool `{name}`: {why}"));
         }
     }
 
-    fn declared(&self, name: &str, value: &Entry<'_>) -> Result<Declared, Wrong> {
-        let all = table(value)?;
-        let mut declared = Declared {
-            name: name.to_owned(),
-            description: String::new(),
-            program: self.program(all)?.ok_or_else(|| (value.span(), "it needs a `command`".to_owned()))?,
-            parameters: None,
-            effects: Effects::Writes,
-            input: None,
-            output: CommandResult::Either,
-            time: TIME,
-        };
-        for (key, value) in all {
+    /// `[tools.NAME] flow = "PATH"`
+    fn flow(&self, name: &str, value: &Entry<'_>) -> Result<FlowTool, Wrong> {
+        let (mut flow, mut description) = (None, None);
+        for (key, value) in table(value)? {
             match &**key.get_ref() {
-                "command" | "env" | "folder" => {}
-                "description" => declared.description = text(value)?.to_owned(),
-                "parameters" => declared.parameters = Some(json(value)?),
-                "timeout" => declared.time = time(value)?,
-                "effects" => {
-                    let known = [
-                        ("read_only", Effects::ReadOnly),
-                        ("idempotent", Effects::Idempotent),
-                        ("writes", Effects::Writes),
-                    ];
-                    declared.effects = word(value, &known)?;
-                }
-                "input" => {
-                    declared.input =
-                        Some(word(value, &[("json", CommandInput::Json), ("arguments", CommandInput::Words)])?);
-                }
-                "output" => {
-                    declared.output = word(value, &[("json", CommandResult::Json), ("text", CommandResult::Text)])?;
-                }
+                "flow" => flow = Some(Target::parse(&self.base.join(text(value)?).to_string_lossy())),
+                "description" => description = Some(text(value)?.to_owned()),
                 other => {
-                    let keys = "`command`, `description`, `parameters`, `effects`, `input`, `output`, `timeout`, `env`, `folder`";
-                    return Err((key.span(), format!("unknown key `{other}`; its keys are {keys}")));
+                    let keys = "`flow`, `description`";
+                    return Err((key.span(), format!("unknown key `{other}` beside `flow`; its keys are {keys}")));
                 }
             }
         }
-        Ok(declared)
+        let flow = flow.ok_or_else(|| (value.span(), "it needs a `flow`".to_owned()))?;
+        Ok(FlowTool { name: name.to_owned(), description, flow })
     }
 
     /// `[mcp.NAME]`
@@ -125,7 +107,7 @@ impl SettingsReading<'_> {
                 }
             }
         }
-        let place = match (self.program(all)?, url) {
+        let place = match (program(self.base, all)?, url) {
             (Some(program), None) => McpPlace::Process(program),
             (None, Some(url)) => McpPlace::Http { url, headers },
             _ => return Err((value.span(), "it needs either a `command` or a `url`".to_owned())),
@@ -148,19 +130,83 @@ impl SettingsReading<'_> {
             self.wrong(at, &why);
         }
     }
+}
 
-    /// `command`, `folder` and `env` of a table; none if it has no `command`.
-    fn program(&self, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
-        let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
-        let Some(value) = get("command") else { return Ok(None) };
-        let folder = get("folder")
-            .map(|value| text(value))
-            .transpose()?
-            .map_or_else(|| self.base.to_owned(), |f| self.base.join(f));
-        // A file that was named without its folder is in the current one.
-        let folder = Some(folder).filter(|folder| *folder != PathBuf::new());
-        let environment = get("env").map(environment).transpose()?.unwrap_or_default();
-        Ok(Some(Program { command: command(value)?, folder, environment }))
+/// A program that is a tool, as a table declares it.
+fn declared(base: &Path, name: &str, at: Range<usize>, value: &Entry<'_>) -> Result<CommandTool, Wrong> {
+    let all = table(value)?;
+    let mut declared = Declared {
+        name: name.to_owned(),
+        description: String::new(),
+        program: program(base, all)?.ok_or_else(|| (value.span(), "it needs a `command` or a `flow`".to_owned()))?,
+        parameters: None,
+        result: None,
+        effects: Effects::Writes,
+        input: None,
+        output: CommandResult::Either,
+        time: TIME,
+    };
+    for (key, value) in all {
+        match &**key.get_ref() {
+            "command" | "env" | "folder" => {}
+            "description" => declared.description = text(value)?.to_owned(),
+            "parameters" => declared.parameters = Some(json(value)?),
+            "result" => declared.result = Some(json(value)?),
+            "timeout" => declared.time = time(value)?,
+            "effects" => {
+                let known = [
+                    ("read_only", Effects::ReadOnly),
+                    ("idempotent", Effects::Idempotent),
+                    ("writes", Effects::Writes),
+                ];
+                declared.effects = word(value, &known)?;
+            }
+            "input" => {
+                declared.input =
+                    Some(word(value, &[("json", CommandInput::Json), ("arguments", CommandInput::Words)])?);
+            }
+            "output" => {
+                declared.output = word(value, &[("json", CommandResult::Json), ("text", CommandResult::Text)])?;
+            }
+            other => {
+                let keys = "`command`, `description`, `parameters`, `result`, `effects`, `input`, `output`, `timeout`, `env`, `folder`";
+                return Err((key.span(), format!("unknown key `{other}`; its keys are {keys}")));
+            }
+        }
+    }
+    CommandTool::new(declared).map_err(|why| (at, why))
+}
+
+/// `command`, `folder` and `env` of a table; none if it has no `command`.
+fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
+    let get = |key: &str| all.iter().find(|(have, _)| &**have.get_ref() == key).map(|(_, value)| value);
+    let Some(value) = get("command") else { return Ok(None) };
+    let folder = get("folder").map(|value| text(value)).transpose()?.map_or_else(|| base.to_owned(), |f| base.join(f));
+    // A file that was named without its folder is in the current one.
+    let folder = Some(folder).filter(|folder| *folder != PathBuf::new());
+    let environment = get("env").map(environment).transpose()?.unwrap_or_default();
+    Ok(Some(Program { command: command(value)?, folder, environment }))
+}
+
+/// What a table of tools says of each, as far as it can be read: for whoever checks, and runs none of them.
+pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
+    let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &Entry<'_>)| {
+        let name = name.get_ref().to_string();
+        let tool = declared(base, &name, 0..0, value).ok();
+        tool.map_or_else(|| SuppliedTool { name, ..SuppliedTool::default() }, |tool| described(&tool))
+    };
+    tools.iter().map(one).collect()
+}
+
+/// What a program that is a tool says of itself.
+pub fn described(tool: &CommandTool) -> SuppliedTool {
+    let spec = tool.spec();
+    let parameters = Some(spec.parameters.clone());
+    SuppliedTool {
+        name: spec.name.to_string(),
+        parameters,
+        result: tool.result().cloned(),
+        writes: spec.effects == Effects::Writes,
     }
 }
 
@@ -208,29 +254,10 @@ fn environment(value: &Entry<'_>) -> Result<Environment, Wrong> {
 /// Names and texts with holes.
 fn texts(value: &Entry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
     let all = table(value)?.iter();
-    all.map(|(key, value)| Ok((key.get_ref().to_string(), masked(text(value)?).map_err(|why| (value.span(), why))?)))
-        .collect()
-}
-
-/// A text with `{{secrets.NAME}}` and `{{env.NAME}}` in it.
-fn masked(text: &str) -> Result<Value, String> {
-    let (mut pieces, mut rest) = (Vec::new(), text);
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (inside, after) = after.split_once("}}").ok_or("`{{` is not closed by `}}`")?;
-        let hole = match inside.trim().split_once('.') {
-            Some(("secrets", name)) => Hole::new(HoleKind::Secret, name),
-            Some(("env", name)) => Hole::new(HoleKind::Env, name),
-            _ => {
-                return Err(format!(
-                    "`{{{{{inside}}}}}` is not available here; write `{{{{secrets.NAME}}}}` or `{{{{env.NAME}}}}`"
-                ));
-            }
-        };
-        pieces.extend([Piece::Text(Arc::from(before)), Piece::Hole(hole)]);
-        rest = after;
-    }
-    pieces.push(Piece::Text(Arc::from(rest)));
-    Ok(Masked { pieces }.into_value())
+    all.map(|(key, value)| {
+        Ok((key.get_ref().to_string(), Masked::read(text(value)?).map_err(|why| (value.span(), why))?))
+    })
+    .collect()
 }
 
 /// A value of TOML as JSON.

@@ -128,7 +128,7 @@ fn offer(lowering: &mut Lowering<'_>, file: FileId, tool: &Tool) -> Offer {
     let origin = Location::new(file, tool.name.span);
     let server = tool.server.as_ref().map(|server| server.value.strip_prefix("mcp:").unwrap_or(&server.value));
     let (name, call) = match server {
-        Some(server) => (format!("mcp__{server}__").into(), (Arc::from(""), ToolKind::Mcp { server: server.into() })),
+        Some(server) => (format!("mcp__{server}__").into(), (Arc::from(""), ToolKind::mcp(server))),
         None => (tool.name.value.clone(), (tool.name.value.clone(), ToolKind::Local)),
     };
     let call = ToolCall { name: call.0, kind: call.1, arguments: Expr::Read(Source::Result) };

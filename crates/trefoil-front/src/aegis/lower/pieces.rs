@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Expr, Source, Step, StepId, StepKind, Text};
 use trefoil_syntax::Location;
-use trefoil_template::{Binding, Object, Policy, Reference, Template, Value};
+use trefoil_template::{Object, Policy, Reference, Template, Value};
 
 use crate::Builder;
 use crate::build::{self, plain};
@@ -31,18 +31,7 @@ pub fn constant_object(entries: impl IntoIterator<Item = (Arc<str>, Value)>) -> 
 
 /// A member of what the step answered, with its type.
 pub fn result_member(name: &str, origin: Location) -> Option<Expr> {
-    let mut template = Template::parse(&format!("{{{{{name}}}}}"), &Policy::AEGIS).ok()?;
-    template.bind(|_| Binding { source: 0, skip: 0 });
-    let spans = template.references().iter().map(|_| origin.span).collect();
-    Some(Expr::Typed(Text {
-        template,
-        sources: vec![Source::Result],
-        origin,
-        spans,
-        locals: Vec::new(),
-        literals: Vec::new(),
-        written: Vec::new(),
-    }))
+    build::result_member(name, &Policy::AEGIS, origin).map(Expr::Typed)
 }
 
 /// A template that no manifest wrote.

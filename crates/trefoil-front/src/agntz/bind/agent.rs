@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use trefoil_ir::{DeclarationKind, Position, types};
-use trefoil_syntax::Location;
+use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
 use super::subject::{Outcome, Subject};
 use super::{BoundAgent, Callee, Slots, Texts, Units, declare, pipeline};
-use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Step, Target, Tool, ToolAgent, ToolUse};
+use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Target, Tool, ToolAgent, ToolUse};
 use crate::agntz::names::{AgentNames, At, Outside, Purpose};
 use crate::agntz::signature::{Inputs, Signature};
 use crate::learn;
@@ -50,7 +50,7 @@ pub fn bind<'p>(
     }
     let names = Arc::new(names);
     let outcome = match &agent.kind {
-        Kind::Llm(llm) => model(units, reader, &subject, llm, &names, &mut texts),
+        Kind::Llm(llm) => model(reader, &subject, llm, &names, &mut texts),
         Kind::Tool(tool) => {
             tool_texts(reader, tool, &names, &mut texts);
             declare::tool(reader, &subject, tool);
@@ -99,7 +99,12 @@ fn steps<'p>(
     let roots: Arc<[Arc<str>]> = names.roots(At::End).into();
     let mut callees = Vec::with_capacity(pipeline.steps.len());
     for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
-        let (callee, signature) = callee(units, reader, step, name.at, &roots);
+        let outside = || {
+            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
+            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
+            Some(Arc::new(Outside { given, unclear, step: name.at, names: roots.clone() }))
+        };
+        let (callee, signature) = callee(units, reader, (&step.target, step.span), outside);
         if signature.as_ref().is_some_and(|c| c.is_pipeline) {
             name.exports = Some(slots.add(format!("{} (inner)", name.key)));
         }
@@ -109,43 +114,48 @@ fn steps<'p>(
     callees
 }
 
-/// The agents that a model has as tools, in their order.
-fn called<'p>(units: &Units<'p>, reader: &Reader<'_>, llm: &Llm<'p>) -> Vec<Callee<'p>> {
+/// The agents that a model has as tools, in their order, and after them those that it may spawn.
+fn called<'p>(units: &mut Units<'p>, reader: &Reader<'_>, llm: &Llm<'p>) -> Vec<Callee<'p>> {
     let targets = llm.tools.iter().filter_map(|tool| match tool {
         Tool::Agent { target, .. } => Some(*target),
         _ => None,
     });
-    let callee = |target| match units.reference(reader, target) {
+    let document = |target| match units.reference(reader, target) {
         Some((document, _)) => Callee::Document(document),
         None => Callee::Nobody,
     };
-    targets.map(callee).collect()
+    let mut all: Vec<_> = targets.map(document).collect();
+    for spawned in &llm.spawnable {
+        let at = match spawned {
+            Target::Ref(text) => text.span,
+            Target::Inline(inner) => inner.head,
+            Target::Nobody => continue,
+        };
+        all.push(callee(units, reader, (spawned, at), || None).0);
+    }
+    all
 }
 
 fn callee<'p>(
     units: &mut Units<'p>,
     reader: &Reader<'_>,
-    step: &Step<'p>,
-    at: Location,
-    names: &Arc<[Arc<str>]>,
+    (target, at): (&Target<'p>, Span),
+    outside: impl FnOnce() -> Option<Arc<Outside>>,
 ) -> (Callee<'p>, Option<Arc<Signature>>) {
     if units.depth >= MAX_DEPTH {
         let message = format!("agent calls are nested more than {MAX_DEPTH} levels deep");
-        reader.error("too-deep", step.span, message);
+        reader.error("too-deep", at, message);
         return (Callee::Nobody, None);
     }
     units.depth += 1;
-    let found = match &step.target {
+    let found = match target {
         Target::Ref(text) => match units.reference(reader, text) {
             Some((document, signature)) => (Callee::Document(document), Some(signature)),
             None => (Callee::Nobody, None),
         },
         Target::Inline(inner) => {
             let inner: &Arc<Agent<'p>> = inner;
-            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
-            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
-            let outside = Outside { given, unclear, step: at, names: names.clone() };
-            let bound = bind(units, reader, inner.clone(), Some(Arc::new(outside)), false);
+            let bound = bind(units, reader, inner.clone(), outside(), false);
             let signature = bound.signature.clone();
             (Callee::Inline(Box::new(bound)), Some(signature))
         }
@@ -156,7 +166,6 @@ fn callee<'p>(
 }
 
 fn model(
-    units: &Units<'_>,
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     llm: &Llm<'_>,
@@ -181,9 +190,6 @@ fn model(
             }
             Tool::Local(_) | Tool::Client { .. } | Tool::Agent { .. } => {}
         }
-    }
-    for inner in &llm.inner_refs {
-        units.find(reader, inner);
     }
     let schema = match &llm.output {
         None => types::answer(),

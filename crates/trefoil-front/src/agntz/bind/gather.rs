@@ -60,6 +60,16 @@ enum Next<'p> {
     Done,
 }
 
+impl<'p> Next<'p> {
+    fn of(target: &Target<'p>, inside: usize) -> Option<Self> {
+        match target {
+            Target::Ref(text) => Some(Self::Reference(text, inside)),
+            Target::Inline(agent) => Some(Self::Agent(agent.clone(), inside + 1)),
+            Target::Nobody => None,
+        }
+    }
+}
+
 /// Reads what entries reach.
 pub fn gather<'p>(project: &'p Project, ids: &Ids<'_>, entries: &[usize], findings: &Findings) -> Gathered<'p> {
     let mut gathered = Gathered { documents: BTreeMap::new(), order: Vec::new(), rings: HashMap::default(), flows: 0 };
@@ -112,19 +122,15 @@ impl<'p> Gathered<'p> {
             self.flows += 1;
         }
         if let Kind::Llm(llm) = &agent.kind {
-            let targets = llm.tools.iter().rev().filter_map(|tool| match tool {
+            let tools = llm.tools.iter().rev().filter_map(|tool| match tool {
                 Tool::Agent { target, .. } => Some(Next::Reference(target, inside)),
                 _ => None,
             });
-            return next.extend(targets);
+            next.extend(llm.spawnable.iter().rev().filter_map(|target| Next::of(target, inside)));
+            return next.extend(tools);
         }
         let (Kind::Sequential(pipeline) | Kind::Parallel(pipeline)) = &agent.kind else { return };
-        let targets = pipeline.steps.iter().rev().filter_map(|step| match &step.target {
-            Target::Ref(text) => Some(Next::Reference(text, inside)),
-            Target::Inline(agent) => Some(Next::Agent(agent.clone(), inside + 1)),
-            Target::Nobody => None,
-        });
-        next.extend(targets);
+        next.extend(pipeline.steps.iter().rev().filter_map(|step| Next::of(&step.target, inside)));
     }
 
     fn reference(

@@ -82,11 +82,11 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
     let mut step = plain(StepKind::Model(Box::new(call)), bound.origin);
     step.label = bound.entry.then(|| bound.id.clone());
     step.policy.retry = model.max_retries.filter(|n| *n > 0).map(retry);
-    if llm.tools.is_empty() {
-        return Some(lowering.builder.step(step));
-    }
     let agent = &bound.agent;
     let offers = offers::lower(lowering, bound, llm);
+    if offers.is_empty() {
+        return Some(lowering.builder.step(step));
+    }
     let max_turns = agent.max_turns.map_or(MAX_TURNS, |n| u32::try_from(n).unwrap_or(u32::MAX));
     let max_turns_at = agent.max_turns_at.map(|at| Location::new(bound.at.file, at));
     let label = step.label.take();

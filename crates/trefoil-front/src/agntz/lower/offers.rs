@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{Call, Callee, Expr, Offer, Schema, SchemaId, Source, StepKind, ToolCall, ToolKind};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Object, Policy, Value};
 
 use super::{Lowering, text, tool};
 use crate::agntz::bind::{self, BoundAgent};
@@ -13,7 +13,7 @@ use crate::agntz::ids::AgentRef;
 use crate::agntz::manifest::http::Placeholder;
 use crate::agntz::manifest::{Http, Llm, McpTool, Tool};
 use crate::agntz::names::At;
-use crate::build::plain;
+use crate::build::{plain, result_member};
 
 /// Of what the model sees of a server's name, so many characters: there is to be room for the tool's.
 const SERVER: usize = 24;
@@ -22,13 +22,19 @@ const SERVER: usize = 24;
 pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>) -> Vec<Offer> {
     let mut offers = Offers { lowering, bound, all: Vec::new() };
     let mut agents = bound.callees.iter();
+    let spawned = bound.callees.len() - llm.spawnable.len().min(bound.callees.len());
     for tool in &llm.tools {
         match tool {
             Tool::Local(names) => names.iter().for_each(|name| offers.local(name, None, None)),
             Tool::Client { name, description, input } => offers.local(name, *description, Some(&input.json)),
             Tool::Http { name, description, http } => offers.http(name, *description, http),
-            Tool::Mcp { server, tools: None } => offers.server(server),
-            Tool::Mcp { server, tools: Some(tools) } => tools.iter().for_each(|tool| offers.mcp(server, tool)),
+            Tool::Mcp { server, tools, headers } => {
+                let kind = ToolKind::Mcp { server: server.value.clone(), headers: headers.clone() };
+                match tools {
+                    Some(tools) => tools.iter().for_each(|tool| offers.mcp(server, tool, kind.clone())),
+                    None => offers.server(server, kind),
+                }
+            }
             Tool::Agent { target, version } => {
                 if let Some(bind::Callee::Document(document)) = agents.next() {
                     offers.agent(target, *version, *document);
@@ -36,6 +42,7 @@ pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<
             }
         }
     }
+    offers.spawn(bound.callees.get(spawned..).unwrap_or_default(), llm);
     offers.all
 }
 
@@ -59,20 +66,20 @@ impl Offers<'_, '_, '_, '_> {
         self.offer((&format!("http__{}", name.value), name.span), description, Some(parameters), call);
     }
 
-    fn mcp(&mut self, server: &Text, wanted: &McpTool<'_>) {
+    fn mcp(&mut self, server: &Text, wanted: &McpTool<'_>, kind: ToolKind) {
         let pinned = tool::object(&wanted.params, &|t: &Text| text::typed(self.bound, t, At::End));
         let arguments = if wanted.params.is_empty() { given() } else { Expr::Merge(vec![given(), pinned]) };
         let called = wanted.name.unwrap_or(wanted.tool);
         let name = format!("mcp__{}__{}", spoken(&server.value), called.value);
-        let call = tool(&wanted.tool.value, ToolKind::Mcp { server: server.value.clone() }, arguments);
+        let call = tool(&wanted.tool.value, kind, arguments);
         self.offer((&name, called.span), wanted.description, None, call);
         if let Some(offer) = self.all.last_mut() {
             offer.pinned = wanted.params.iter().map(|(key, _)| key.value.clone()).collect();
         }
     }
 
-    fn server(&mut self, server: &Text) {
-        let call = tool("", ToolKind::Mcp { server: server.value.clone() }, given());
+    fn server(&mut self, server: &Text, kind: ToolKind) {
+        let call = tool("", kind, given());
         self.offer((&format!("mcp__{}__", spoken(&server.value)), server.span), None, None, call);
         if let Some(offer) = self.all.last_mut() {
             offer.all = true;
@@ -100,6 +107,48 @@ impl Offers<'_, '_, '_, '_> {
         self.offer((&name, target.span), None, Some(parameters), StepKind::Call(Box::new(call)));
         if let Some(offer) = self.all.last_mut() {
             (offer.description, offer.member) = (Some(what), member);
+        }
+    }
+
+    /// `spawn_agent`: one tool for all that may be spawned, which answers what the agent answers. In the original the call returns
+    /// at once, and the answer comes in a later turn; here the calls of a turn run side by side, and the next turn has them all.
+    fn spawn(&mut self, callees: &[bind::Callee<'_>], llm: &Llm<'_>) {
+        let mut flows = Vec::new();
+        let mut says = Vec::new();
+        let mut contracts = Vec::new();
+        for callee in callees {
+            let agent = match callee {
+                bind::Callee::Document(document) => {
+                    self.lowering.document(*document);
+                    self.lowering.units.agents.get(document).and_then(Option::as_ref)
+                }
+                bind::Callee::Inline(inner) => {
+                    self.lowering.agent(inner);
+                    Some(&**inner)
+                }
+                bind::Callee::Nobody => None,
+            };
+            let Some(agent) = agent else { continue };
+            flows.push((agent.id.clone(), agent.signature.flow));
+            let what = agent.agent.description.map(|text| format!(": {}", text.value)).unwrap_or_default();
+            says.push(format!("`{}`{what}", agent.id));
+            contracts.push(agent.agent.input.as_ref().filter(|schema| schema.sound).map(|schema| schema.json.clone()));
+        }
+        let Some(at) = llm.spawnable_at.filter(|_| !flows.is_empty()) else { return };
+        let origin = Location::new(self.bound.at.file, at);
+        let read = |name| result_member(name, &Policy::AGNTZ, origin);
+        let (Some(name), Some(input)) = (read("agent_id"), read("input")) else { return };
+        let ids: Value = flows.iter().map(|(id, _)| Value::Str(id.clone())).collect();
+        let id: Value = [("type", Value::from("string")), ("enum", ids)].into_iter().collect();
+        let properties: Value = [("agent_id", id), ("input", taken(contracts))].into_iter().collect();
+        let parameters = object(properties, vec!["agent_id".into(), "input".into()]);
+        let parameters = self.schema("spawn_agent", parameters, at);
+        let callee = Callee::Named { name, flows };
+        let call = Call { callee, input: Some(Expr::Typed(input)), exports: None };
+        self.offer(("spawn_agent", at), None, Some(parameters), StepKind::Call(Box::new(call)));
+        if let Some(offer) = self.all.last_mut() {
+            let all = says.join("; ");
+            offer.description = Some(format!("Runs another agent and returns what it answers. Agents: {all}.").into());
         }
     }
 
@@ -132,6 +181,21 @@ fn tool(name: &str, kind: ToolKind, arguments: Expr) -> StepKind {
 /// What the model gives.
 fn given() -> Expr {
     Expr::Read(Source::Result)
+}
+
+/// What one of these agents takes: what they have in common, else a text or an object.
+fn taken(contracts: Vec<Option<Value>>) -> Value {
+    let has_none = contracts.iter().any(Option::is_none);
+    let mut known: Vec<Value> = contracts.into_iter().flatten().collect();
+    known.dedup();
+    match (has_none, known.as_slice()) {
+        (true, []) => [("type", Value::from("string"))].into_iter().collect(),
+        (false, [one]) => one.clone(),
+        _ => {
+            let kinds = has_none.then_some("string").into_iter().chain(["object"]).map(Value::from);
+            [("type", kinds.collect::<Value>())].into_iter().collect()
+        }
+    }
 }
 
 /// The text that an agent without a contract takes.

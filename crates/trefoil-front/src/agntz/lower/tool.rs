@@ -22,7 +22,7 @@ pub fn lower(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, agent: &To
         ToolUse::Local(params) => (ToolKind::Local, object(params, &typed)),
         ToolUse::Mcp { server, params } => {
             let server = server.map_or_else(|| Arc::from(""), |s| s.value.clone());
-            (ToolKind::Mcp { server }, object(params, &typed))
+            (ToolKind::mcp(server), object(params, &typed))
         }
         ToolUse::Http(http) => (ToolKind::Http, request(http, &typed, None)),
     };

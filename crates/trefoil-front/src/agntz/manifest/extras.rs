@@ -1,11 +1,13 @@
 //! What surrounds an llm agent: `spawnable`, `skills`, `resources`, `reply`, `retention`. Read and checked; what would
-//! change the agent's work is refused, what only the hosted product does has no effect.
+//! change the agent's work and cannot be run is refused, what only the hosted product does has no effect.
+
+use std::sync::Arc;
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
 use super::llm::{Llm, Refusal};
-use super::{Kind, Place, agent, texts};
+use super::{Kind, Place, Target, agent, texts};
 use crate::agntz::ids::{AgentRef, check_version, is_skill_name};
 use crate::read::{Fields, Reader};
 
@@ -111,6 +113,7 @@ fn check_resource_name(reader: &Reader<'_>, name: &Text) {
 pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
     let Some(entry) = fields.take("spawnable") else { return };
     let reader = fields.reader;
+    llm.spawnable_at = Some(entry.key.span);
     let items = reader.list(&entry.value, "spawnable").unwrap_or_default();
     let mut named: Vec<&str> = Vec::new();
     for item in items {
@@ -118,9 +121,10 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
         inner.require("kind");
         match inner.word("kind", &[("ref", true), ("inline", false)]) {
             Some(true) => {
-                if let Some(id) = inner.require_text("agentId") {
-                    spawn_ref(reader, id, own, &mut named);
-                    llm.inner_refs.push(id);
+                if let Some(id) = inner.require_text("agentId")
+                    && spawn_ref(reader, id, own, &mut named)
+                {
+                    llm.spawnable.push(Target::Ref(id));
                 }
                 if let Some(version) = inner.text("version") {
                     versions(reader, version);
@@ -129,31 +133,36 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
             }
             Some(false) => {
                 if let Some(definition) = inner.require("definition") {
-                    spawn_inline(reader, definition, own, &mut llm.spawned);
+                    llm.spawnable.extend(spawn_inline(reader, definition, own, &mut llm.spawned));
                 }
                 inner.finish();
             }
             None => {}
         }
     }
-    if !items.is_empty() {
-        let help = "use a pipeline that calls the agents as steps";
-        llm.refusals.push(Refusal::new("spawnable", entry.key.span, help));
-    }
 }
 
-fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, own: Option<&Text>, named: &mut Vec<&'n str>) {
+/// Whether it is one more agent.
+fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, own: Option<&Text>, named: &mut Vec<&'n str>) -> bool {
     let target = AgentRef::parse(&id.value).map_or(&*id.value, |r| r.id);
-    if own.is_some_and(|own| &*own.value == target) {
+    let is_own = own.is_some_and(|own| &*own.value == target);
+    let is_known = named.contains(&target);
+    if is_own {
         reader.error("reference-cycle", id.span, format!("`{target}` cannot spawn itself"));
-    } else if named.contains(&target) {
+    } else if is_known {
         reader.warning("duplicate-id", id.span, format!("`{target}` is listed twice"));
     }
     named.push(target);
+    !is_own && !is_known
 }
 
-fn spawn_inline<'n>(reader: &Reader<'_>, definition: &'n Entry, own: Option<&Text>, spawned: &mut Vec<&'n Text>) {
-    let Some(child) = agent(reader, &definition.value, Place::Spawnable) else { return };
+fn spawn_inline<'n>(
+    reader: &Reader<'_>,
+    definition: &'n Entry,
+    own: Option<&Text>,
+    instructions: &mut Vec<&'n Text>,
+) -> Option<Target<'n>> {
+    let child = agent(reader, &definition.value, Place::Spawnable)?;
     if let (Some(own), Some(id)) = (own, child.id)
         && own.value == id.value
     {
@@ -163,11 +172,19 @@ fn spawn_inline<'n>(reader: &Reader<'_>, definition: &'n Entry, own: Option<&Tex
     }
     match &child.kind {
         Kind::Llm(llm) => {
-            spawned.extend(llm.instruction);
+            instructions.extend(llm.instruction);
+            // It has no names for what its placeholders read.
+            if llm.instruction.is_some_and(|text| text.value.contains("{{")) {
+                return None;
+            }
         }
         Kind::Unknown => {}
-        _ => reader.error("unknown-value", child.head, "only `kind: llm` agents can be spawned"),
+        _ => {
+            reader.error("unknown-value", child.head, "only `kind: llm` agents can be spawned");
+            return None;
+        }
     }
+    Some(Target::Inline(Arc::new(child)))
 }
 
 /// Reports an invalid version.

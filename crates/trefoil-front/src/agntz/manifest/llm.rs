@@ -1,12 +1,14 @@
 //! `kind: llm`: what is written.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
+use trefoil_template::Value;
 
 use super::examples::Example;
-use super::{Http, Model};
+use super::{Http, Model, Target};
 use crate::agntz::schema::Schema;
 
 /// An agent that is one model call.
@@ -29,8 +31,10 @@ pub struct Llm<'n> {
     pub callbacks: Vec<Callback<'n>>,
     /// The instructions of the agents that it may start.
     pub spawned: Vec<&'n Text>,
-    /// References to other agents inside refused features: as written, and where.
-    pub inner_refs: Vec<&'n Text>,
+    /// Agents that the model may start, by `spawn_agent`.
+    pub spawnable: Vec<Target<'n>>,
+    /// Where that is.
+    pub spawnable_at: Option<Span>,
 }
 
 /// A callback tool: where it is called, and the name of what it is signed with.
@@ -69,6 +73,8 @@ pub enum Tool<'n> {
         server: &'n Text,
         /// Which; none: all.
         tools: Option<Vec<McpTool<'n>>>,
+        /// What is sent with each request.
+        headers: Vec<(Arc<str>, Value)>,
     },
     /// Another agent.
     Agent {

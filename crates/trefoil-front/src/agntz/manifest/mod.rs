@@ -212,7 +212,8 @@ fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<Word>) -> Option<Wor
         Some(Word::Llm) | None => "an agent without tools makes one model call",
         Some(_) => "it is a key of `kind: llm`",
     };
-    let has_tools = kind.is_some_and(|word| matches!(word, Word::Llm)) && fields.entry("tools").is_some();
+    let has_tools = kind.is_some_and(|word| matches!(word, Word::Llm))
+        && ["tools", "spawnable"].iter().any(|key| fields.entry(key).is_some());
     if !has_tools {
         fields.no_effect(&["maxSteps"], why);
     }

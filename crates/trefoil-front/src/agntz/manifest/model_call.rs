@@ -31,7 +31,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         tools: Vec::new(),
         callbacks: Vec::new(),
         spawned: Vec::new(),
-        inner_refs: Vec::new(),
+        spawnable: Vec::new(),
+        spawnable_at: None,
     };
     tools::read(fields, &mut llm);
     extras::spawnable(fields, &mut llm, id);

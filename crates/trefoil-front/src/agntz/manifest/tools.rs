@@ -1,7 +1,10 @@
 //! `tools` of an llm agent. What needs the hosted product is refused.
 
+use std::sync::Arc;
+
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
+use trefoil_template::{Masked, Value};
 
 use super::extras::versions;
 use super::http;
@@ -125,13 +128,24 @@ fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     let items = tool.list("tools");
     let tools = items.map(|items| items.iter().filter_map(|item| wrapped(reader, item)).collect::<Vec<_>>());
     let names = tools.iter().flatten().map(|tool| tool.name.unwrap_or(tool.tool)).collect();
-    if let Some(headers) = tool.take("headers") {
-        text_map(reader, &headers.value, "headers");
-        let help = "declare the server with its headers in `trefoil.toml`, and name it here";
-        llm.refusals.push(Refusal::new("headers", headers.key.span, help));
-    }
-    llm.tools.extend(named.map(|server| Tool::Mcp { server, tools }));
+    let headers = headers(tool);
+    llm.tools.extend(named.map(|server| Tool::Mcp { server, tools, headers }));
     names
+}
+
+/// One connection serves all calls, so its headers read nothing that differs from call to call.
+fn headers(tool: &mut Fields<'_, '_>) -> Vec<(Arc<str>, Value)> {
+    let reader = tool.reader;
+    let all = tool.take("headers").map(|headers| text_map(reader, &headers.value, "headers")).unwrap_or_default();
+    let read = |(name, text): &(&Text, &Text)| match Masked::read(&text.value) {
+        Ok(value) => Some((name.value.clone(), value)),
+        Err(why) => {
+            let message = "the headers of an MCP server can read secrets and the environment only";
+            reader.report(Diagnostic::error("unknown-value", reader.at(text.span), message).help(why));
+            None
+        }
+    };
+    all.iter().filter_map(read).collect()
 }
 
 fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<McpTool<'n>> {

@@ -390,7 +390,13 @@ impl Replay {
             (None, Some(recorded)) => return Err(recorded.unasked(key)),
             (_, None) => return Err(differs(format!("entry {} ends `{key}`, which is not in progress", entry.seq))),
         }
-        let completion = Completion { key: key.clone(), at_ms: entry.at_ms, result, usage: about.usage };
+        let completion = Completion {
+            key: key.clone(),
+            at_ms: entry.at_ms,
+            result,
+            usage: about.usage,
+            repeatable: about.repeatable,
+        };
         let output = self.machine.on(completion);
         self.take(output, watcher);
         Ok(())

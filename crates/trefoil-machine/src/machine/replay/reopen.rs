@@ -46,6 +46,8 @@ pub struct Kept {
 #[derive(Debug)]
 pub struct Scan {
     at: String,
+    /// The step at the top, where it has the name of the program.
+    top: Option<String>,
     own: BTreeMap<Key, u64>,
     failed: BTreeMap<Key, u64>,
     /// Steps of which some try ended well.
@@ -57,8 +59,8 @@ impl Scan {
     pub fn of(error: &RunError, program: &str) -> Self {
         let at = error.key.as_ref().map(|key| own_step(key.as_str()).to_owned()).unwrap_or_default();
         // The step at the top may have no name: then it has that of the program in failures, and none in keys.
-        let at = if at == crate::key::segment(program) { String::new() } else { at };
-        Self { at, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new() }
+        let (at, top) = if at == crate::key::segment(program) { (String::new(), Some(at)) } else { (at, None) };
+        Self { at, top, own: BTreeMap::new(), failed: BTreeMap::new(), fine: BTreeSet::new() }
     }
 
     /// The next entry.
@@ -77,7 +79,7 @@ impl Scan {
         };
         let step = own_step(key.as_str());
         let beneath = |rest: &str| rest.starts_with(['/', '@', '[', '#']);
-        if step == self.at && !key.as_str().contains("~budget") {
+        if (step == self.at || self.top.as_deref() == Some(step)) && !key.as_str().contains("~budget") {
             self.own.insert(key.clone(), entry.seq);
         } else if self.at.is_empty() || step.strip_prefix(self.at.as_str()).is_some_and(beneath) {
             match error {

@@ -217,7 +217,7 @@ fn requests() -> Vec<(&'static str, Request)> {
     let talk = ModelRequest { messages: turns, tools: vec![tool()], ..model() };
     let described = vec![
         ToolsRequest { kind: ToolKind::Local, names: Some(vec!["search".into()]) },
-        ToolsRequest { kind: ToolKind::Mcp { server: "files".into() }, names: None },
+        ToolsRequest { kind: ToolKind::mcp("files"), names: None },
     ];
     let call = |kind| {
         let arguments = [("q", masked()), ("n", 3.into())].into_iter().collect();
@@ -249,7 +249,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("tools, described", Request::Describe(described)),
         ("tool, local", call(ToolKind::Local)),
         ("tool, http", call(ToolKind::Http)),
-        ("tool, mcp", call(ToolKind::Mcp { server: "https://mcp.example/".into() })),
+        ("tool, mcp", call(ToolKind::mcp("https://mcp.example/"))),
         ("tool, python", call(ToolKind::Python)),
         ("command", Request::Command(command)),
         ("command, bare", Request::Command(bare)),

@@ -1,0 +1,102 @@
+//! Arguments that a declared tool does not take.
+
+use trefoil_ir::{Expr, FlowId, StepKind, ToolCall, ToolKind, types};
+use trefoil_syntax::{Location, Severity, suggest};
+use trefoil_template::{Object, Value};
+
+use crate::rule::{Context, Group, Rule, Run, SuppliedTool};
+use crate::semantic::fit::misfit;
+
+pub(super) const RULE: Rule = Rule {
+    name: "tool-arguments",
+    group: Group::Types,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("tool_arguments.md"),
+    run: Run::Declared(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for &(flow, id) in model.steps() {
+        let Some(step) = model.program.step(id) else { continue };
+        let StepKind::Tool(call) = &step.kind else { continue };
+        // What a model gives a tool is checked when it does.
+        let Expr::Object(given) = &call.arguments else { continue };
+        let Some(tool) = declared(cx, call) else { continue };
+        for (message, help, at) in faults(cx, flow, given, &tool) {
+            let finding = cx.finding(at.unwrap_or(step.origin), message);
+            cx.report(match help {
+                Some(help) => finding.help(help),
+                None => finding,
+            });
+        }
+    }
+}
+
+/// The tool, if whoever declares it says what it takes.
+fn declared(cx: &Context<'_>, call: &ToolCall) -> Option<SuppliedTool> {
+    let mut all = cx.roots.iter().flat_map(|root| &root.supplied.tools);
+    let is_local = call.kind == ToolKind::Local;
+    all.find(|tool| is_local && *tool.name == *call.name && tool.parameters.is_some()).cloned()
+}
+
+type Fault = (String, Option<String>, Option<Location>);
+
+fn faults<'p>(
+    cx: &Context<'p>,
+    flow: FlowId,
+    given: &'p [(std::sync::Arc<str>, Expr)],
+    tool: &SuppliedTool,
+) -> Vec<Fault> {
+    let Some(schema) = &tool.parameters else { return Vec::new() };
+    let none = Object::default();
+    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let names = || known.iter().map(|(name, _)| &**name);
+    let mut found = Vec::new();
+    for (name, value) in given {
+        let Some(wanted) = known.get(name) else {
+            if is_closed {
+                let help = match suggest::nearest(name, names()) {
+                    Some(near) => Some(format!("did you mean `{near}`?")),
+                    None if known.is_empty() => Some("it takes no parameters".to_owned()),
+                    None => Some(format!("its parameters are `{}`", names().collect::<Vec<_>>().join("`, `"))),
+                };
+                found.push((format!("the tool `{}` has no parameter `{name}`", tool.name), help, place(value)));
+            }
+            continue;
+        };
+        if let Some(why) = wrong(cx, flow, value, wanted) {
+            let message = format!("`{name}` of the tool `{}` does not accept this value: {why}", tool.name);
+            found.push((message, None, place(value)));
+        }
+    }
+    let needed = schema.get("required").and_then(Value::as_list).unwrap_or_default();
+    for name in needed.iter().filter_map(Value::as_str) {
+        if !given.iter().any(|(have, _)| **have == *name) {
+            let message = format!("the tool `{}` needs the parameter `{name}`", tool.name);
+            found.push((message, Some(format!("add `{name}` to `params`")), None));
+        }
+    }
+    found
+}
+
+fn wrong<'p>(cx: &Context<'p>, flow: FlowId, value: &'p Expr, wanted: &Value) -> Option<String> {
+    if let Expr::Const(value) = value {
+        return types::refuses(wanted, value);
+    }
+    let held = cx.model.types().expr(flow, value, None);
+    let (is, needs) = (types::solid_kinds(&held)?, types::solid_kinds(wanted)?);
+    if !is.is_empty() && !needs.is_empty() && !is.iter().any(|kind| needs.contains(kind)) {
+        return Some(format!("it must be {}, not {}", types::spoken_kinds(&needs), types::spoken_kinds(&is)));
+    }
+    misfit(&held, wanted)
+}
+
+fn place(value: &Expr) -> Option<Location> {
+    match value {
+        Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
+        _ => None,
+    }
+}

@@ -1,0 +1,255 @@
+//! One call of a flow: a run, told about as it goes on, that may ask on its way.
+//!
+//! A client of 2025-11-25 and before is asked while the call goes on. One of 2026-07-28 is answered with the question: the run waits
+//! here until the client calls again with the answer.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
+    InputRequiredResult, MetaObject, ProgressNotificationParam, ProtocolVersion,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use tokio::sync::mpsc;
+use trefoil::{Cancel, Error, Event, EventKind, Run};
+use trefoil_runtime::ports::{Random as _, SystemRandom};
+use trefoil_template::Value;
+
+use super::question::{Asker, Asking};
+use super::{Offered, told};
+
+/// What the one question of an answer is called.
+const QUESTION: &str = "question";
+/// How long a run waits for a client to come back with an answer, and how many runs may.
+const WAIT: Duration = Duration::from_secs(30 * 60);
+const MOST: usize = 256;
+
+/// The calls of a client.
+#[derive(Default)]
+pub struct Calls {
+    /// Those that wait for the client to come back, by what it comes back with.
+    parked: Mutex<HashMap<String, Parked>>,
+    /// Those under way.
+    running: Mutex<HashMap<String, Cancel>>,
+}
+
+/// A call that waits for an answer.
+pub struct Parked {
+    call: Call,
+    asking: Asking,
+    tool: String,
+    since: Instant,
+}
+
+/// A call under way.
+struct Call {
+    run: Run,
+    questions: mpsc::UnboundedReceiver<Asking>,
+    /// Notifications so far: progress has to increase.
+    told: u32,
+}
+
+/// What a call comes to next.
+enum Next {
+    Ended,
+    Asks(Asking),
+}
+
+impl Calls {
+    /// Starts a run, and goes on until it ends or asks.
+    pub async fn begin(
+        &self,
+        tool: &Offered,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (asks, questions) = mpsc::unbounded_channel();
+        let mut engine = (*tool.engine).clone();
+        if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
+            engine = engine.humans(Asker(asks));
+        }
+        let input = tool.input(request.arguments);
+        match engine.start(&tool.flow, input) {
+            Ok(run) => self.go_on(Call { run, questions, told: 0 }, &request.name, &context).await,
+            Err(error) => Ok(told(error.to_string()).into()),
+        }
+    }
+
+    /// Goes on with the answer that a client came back with.
+    pub async fn answered(
+        &self,
+        parked: Parked,
+        request: &CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let given = request.input_responses.as_ref().and_then(|all| all.get(QUESTION)).cloned();
+        let given = given.and_then(|given| serde_json::from_value::<ElicitResult>(given).ok());
+        parked.asking.answered(given);
+        self.go_on(parked.call, &request.name, &context).await
+    }
+
+    /// The call that waits for this.
+    pub fn taken_up(&self, tool: &str, state: &str) -> Option<Parked> {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        parked.retain(|_, one| one.since.elapsed() < WAIT);
+        let is_it = parked.get(state).is_some_and(|one| one.tool == tool);
+        is_it.then(|| parked.remove(state)).flatten()
+    }
+
+    /// Interrupts all runs, and waits for them.
+    pub async fn stop(&self, patience: Duration) {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Cancel::interrupt);
+        let began = Instant::now();
+        while began.elapsed() < patience && !self.running.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn go_on(
+        &self,
+        mut call: Call,
+        tool: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let under_way = UnderWay::new(self, &call.run);
+        loop {
+            match call.next(context).await {
+                Next::Ended => break,
+                Next::Asks(asking) if is_stateless(context) => {
+                    drop(under_way);
+                    return Ok(self.park(call, asking, tool));
+                }
+                Next::Asks(asking) => {
+                    let form = asking.form().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                    tokio::select! {
+                        said = context.peer.create_elicitation(form) => asking.answered(said.ok()),
+                        // Before the question is dropped: nobody is to wait for its answer.
+                        () = context.ct.cancelled() => call.stop(context),
+                    }
+                }
+            }
+        }
+        let result = result(call.run).await;
+        drop(under_way);
+        Ok(result.into())
+    }
+
+    fn park(&self, call: Call, asking: Asking, tool: &str) -> CallToolResponse {
+        let Ok(form) = asking.form() else { return told("the question cannot be asked as a form").into() };
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        parked.retain(|_, one| one.since.elapsed() < WAIT);
+        if parked.len() >= MOST {
+            return told(format!("{MOST} runs wait for answers already")).into();
+        }
+        let state = format!("{:016x}{:016x}", SystemRandom.next(), SystemRandom.next());
+        let question = InputRequest::Elicitation(ElicitRequest::new(form));
+        let questions = [(QUESTION.to_owned(), question)].into_iter().collect();
+        parked.insert(state.clone(), Parked { call, asking, tool: tool.to_owned(), since: Instant::now() });
+        InputRequiredResult::new(Some(questions), Some(state)).into()
+    }
+}
+
+/// While this is there, the run is one of those that are stopped when the client goes away.
+struct UnderWay<'c>(&'c Calls, String);
+
+impl<'c> UnderWay<'c> {
+    fn new(calls: &'c Calls, run: &Run) -> Self {
+        let id = run.id().to_owned();
+        calls.running.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), run.canceller());
+        Self(calls, id)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+    }
+}
+
+impl Call {
+    /// Until it ends or asks. A client that takes the call back stops the run.
+    async fn next(&mut self, context: &RequestContext<RoleServer>) -> Next {
+        let mut is_stopped = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = context.ct.cancelled(), if !is_stopped => {
+                    self.stop(context);
+                    is_stopped = true;
+                }
+                Some(asking) = self.questions.recv(), if !is_stopped => return Next::Asks(asking),
+                event = self.run.event() => match event {
+                    Some(event) => self.tell(&event, context).await,
+                    None => return Next::Ended,
+                },
+            }
+        }
+    }
+
+    /// Whoever takes a call back wants nothing more of its run. Whoever is gone may come back for it: a run that is kept can be
+    /// resumed.
+    fn stop(&self, context: &RequestContext<RoleServer>) {
+        match context.peer.is_transport_closed() {
+            true => self.run.canceller().interrupt(),
+            false => self.run.cancel(),
+        }
+    }
+
+    /// Tells the client how far the run is, if it wants to know.
+    async fn tell(&mut self, event: &Event, context: &RequestContext<RoleServer>) {
+        let Some(token) = context.meta.get_progress_token() else { return };
+        let Some(message) = line(event) else { return };
+        self.told += 1;
+        let progress = ProgressNotificationParam::new(token, f64::from(self.told)).with_message(message);
+        // A client that is gone is noticed elsewhere.
+        let _ = context.peer.notify_progress(progress).await;
+    }
+}
+
+/// What a client is told of an event. Steps only: what models and tools say is not for whoever waits.
+fn line(event: &Event) -> Option<String> {
+    let key = &event.key.as_ref()?.0;
+    match &event.kind {
+        EventKind::StepStarted { label, .. } => Some(format!("{label} began")),
+        EventKind::StepFinished { .. } => Some(format!("{key} ended")),
+        EventKind::StepSkipped { label, .. } => Some(format!("{label} was skipped")),
+        EventKind::StepFailed { error, .. } => Some(format!("{key} failed: {}", error.code)),
+        EventKind::RetryScheduled { .. } => Some(format!("{key} is tried again")),
+        _ => None,
+    }
+}
+
+/// Since 2026-07-28, servers do not call clients.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// What came of a run.
+async fn result(run: Run) -> CallToolResult {
+    let id = run.id().to_owned();
+    let mut result = match run.output::<serde_json::Value>().await {
+        Ok(output) => {
+            let text = Value::from_json(output.clone()).to_text().to_string();
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = output.is_object().then_some(output);
+            result
+        }
+        Err(Error::Failed(failure)) if !failure.outcome().waiting.is_empty() => {
+            let waiting = &failure.outcome().waiting;
+            let open = waiting.iter().map(|one| crate::run::waiting::line(one, waiting));
+            let open = open.collect::<Vec<_>>().join("; ");
+            told(format!(
+                "the run waits for somebody: {open}. Answer with `trefoil runs answer {id}`, then continue it with `trefoil resume {id}`"
+            ))
+        }
+        Err(error) => told(error.to_string()),
+    };
+    let mut meta = MetaObject::new();
+    meta.insert("trefoil/run".to_owned(), id.into());
+    result.meta = Some(meta);
+    result
+}

@@ -1,0 +1,112 @@
+//! Flows as tools of the Model Context Protocol: a client lists them, calls them, sees how they get on, answers what they ask, and
+//! stops them. The protocol itself is the SDK's.
+
+mod call;
+mod question;
+mod tools;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, serve_server};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use trefoil::internals::engine::Engine;
+
+use crate::{exit, output};
+use call::Calls;
+pub use tools::{Offered, Tools};
+
+/// The longest message of a client, in bytes.
+const LONGEST: usize = 8 << 20;
+/// How long runs may take to end once the client is gone.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// This side of the protocol.
+#[derive(Clone)]
+struct Server {
+    tools: Arc<Tools>,
+    calls: Arc<Calls>,
+}
+
+/// Serves until the client goes away. The exit code.
+pub fn serve(tools: Tools, base: Engine) -> u8 {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output::refuse(&format!("the server could not start: {error}"), None);
+            return exit::NOT_STARTED;
+        }
+    };
+    let server = Server { tools: Arc::new(tools), calls: Arc::default() };
+    let calls = server.calls.clone();
+    let code = runtime.block_on(async {
+        let streams = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
+        let code = match serve_server(server, streams.with_max_line_length(LONGEST)).await {
+            Ok(running) => match running.waiting().await {
+                Ok(_) => exit::OK,
+                Err(error) => failed(&error),
+            },
+            // It went away before it said anything.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => exit::OK,
+            Err(error) => failed(&error),
+        };
+        calls.stop(PATIENCE).await;
+        if let Err(error) = base.release().await {
+            output::refuse(&error.to_string(), None);
+            return exit::FAILED;
+        }
+        code
+    });
+    // Reading stdin cannot be called off.
+    runtime.shutdown_background();
+    code
+}
+
+fn failed(error: &dyn std::error::Error) -> u8 {
+    output::refuse(&format!("the server failed: {error}"), None);
+    exit::FAILED
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let me = Implementation::new("trefoil", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(me)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.described()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = self.tools.get(&request.name) else {
+            let names = self.tools.names().join(", ");
+            let message = format!("there is no tool `{}`; there are: {names}", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        match &request.request_state {
+            None => self.calls.begin(tool, request, context).await,
+            Some(state) => match self.calls.taken_up(&request.name, state) {
+                Some(parked) => self.calls.answered(parked, &request, context).await,
+                None => Ok(told("this question is not open any more: call the tool again").into()),
+            },
+        }
+    }
+}
+
+/// What a model reads about a call that led to nothing.
+fn told(why: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why.into())])
+}

@@ -1,0 +1,80 @@
+//! What a client is told of flows: names, descriptions, and schemas of their inputs.
+
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, Tool};
+use serde_json::Value;
+use trefoil::Flow;
+use trefoil::internals::as_tool::AsTool;
+use trefoil::internals::engine::Engine;
+
+/// The longest name that clients take, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// A flow as a tool.
+pub struct Offered {
+    /// The flow.
+    pub flow: Flow,
+    /// What runs it.
+    pub engine: Arc<Engine>,
+    /// As the client sees it.
+    tool: Tool,
+    as_tool: AsTool,
+}
+
+impl Offered {
+    /// A flow, and what runs it.
+    pub fn new(flow: Flow, engine: Arc<Engine>) -> Self {
+        let as_tool = AsTool::of(&flow);
+        let (about, schema) = (as_tool.description.clone(), Arc::new(as_tool.parameters.clone()));
+        let tool = Tool::new_with_raw(named(flow.name()), Some(about.into()), schema).with_title(flow.name());
+        Self { flow, engine, tool, as_tool }
+    }
+
+    /// The input of a run.
+    pub fn input(&self, arguments: Option<JsonObject>) -> Value {
+        self.as_tool.input(Value::Object(arguments.unwrap_or_default()))
+    }
+}
+
+/// All that are offered, each under a name of its own.
+#[derive(Default)]
+pub struct Tools(Vec<Offered>);
+
+impl Tools {
+    /// One more.
+    pub fn add(&mut self, mut offered: Offered) {
+        let plain = offered.tool.name.clone();
+        let mut number = 2;
+        while self.get(&offered.tool.name).is_some() {
+            let end = format!("_{number}");
+            let kept: String = plain.chars().take(LONGEST_NAME - end.len()).collect();
+            offered.tool.name = format!("{kept}{end}").into();
+            number += 1;
+        }
+        self.0.push(offered);
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// The tool of a name.
+    pub fn get(&self, name: &str) -> Option<&Offered> {
+        self.0.iter().find(|offered| offered.tool.name == name)
+    }
+    /// Their names.
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|offered| &*offered.tool.name).collect()
+    }
+    /// As the client sees them.
+    pub fn described(&self) -> Vec<Tool> {
+        self.0.iter().map(|offered| offered.tool.clone()).collect()
+    }
+}
+
+/// A name that clients and the providers behind them take.
+fn named(flow: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let name: String = flow.chars().map(fits).take(LONGEST_NAME).collect();
+    if name.is_empty() { "flow".to_owned() } else { name }
+}

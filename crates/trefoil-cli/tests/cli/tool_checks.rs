@@ -1,0 +1,83 @@
+//! What `check` knows of tools that are declared in `trefoil.toml`: what they take, what they return, and what they change.
+
+use crate::world::Folder;
+
+const TOOLS: &str = "[tools.search]\ncommand = [\"search\", \"--most={most?}\", \"--\", \"{text}\"]\neffects = \"read_only\"\n\n[tools.search.parameters]\ntype = \"object\"\nrequired = [\"text\"]\nadditionalProperties = false\nproperties = { text = { type = \"string\" }, most = { type = \"integer\", maximum = 50 } }\n\n[tools.search.result]\ntype = \"object\"\nrequired = [\"hits\"]\nadditionalProperties = false\nproperties = { hits = { type = \"array\" } }\n\n[tools.post]\ncommand = [\"post\"]\nparameters = { type = \"object\", properties = { text = { type = \"string\" } } }\n";
+
+/// A pipeline that searches with these parameters, and then goes on.
+fn checked(params: &str, then: &str) -> Vec<String> {
+    let folder = Folder::new();
+    let input = "{ q: \"{{q}}\", n: \"{{n}}\", b: \"{{b}}\" }";
+    let step = format!(
+        "  - agent: {{ id: search, kind: tool, inputSchema: {{ q: string, n: integer, b: boolean }}, tool: {{ kind: local, name: search, params: {params} }} }}\n    input: {input}\n"
+    );
+    folder.write("trefoil.toml", TOOLS);
+    folder.write(
+        "flow.yaml",
+        format!(
+            "id: flow\nkind: sequential\ninputSchema: {{ q: string, n: integer, b: boolean }}\nsteps:\n{step}{then}"
+        ),
+    );
+    let report = folder.trefoil(&["check", "flow.yaml", "--format", "json"]).json();
+    let found = report["diagnostics"].as_array().unwrap().iter();
+    found.map(|d| format!("{}: {}", d["rule"].as_str().unwrap(), d["message"].as_str().unwrap())).collect()
+}
+
+fn says(found: &[String], what: &str) {
+    assert!(found.iter().any(|one| one.contains(what)), "{what}: {found:?}");
+}
+
+#[test]
+fn arguments_are_those_that_a_tool_takes() {
+    let input = "{ text: \"{{q}}\", most: \"{{n}}\" }";
+    let fine = checked(input, "");
+    assert!(!fine.iter().any(|one| one.starts_with("tool-arguments")), "{fine:?}");
+    says(&checked("{ txt: \"{{q}}\" }", ""), "tool-arguments: the tool `search` has no parameter `txt`");
+    says(&checked("{ txt: \"{{q}}\" }", ""), "tool-arguments: the tool `search` needs the parameter `text`");
+    says(
+        &checked("{ text: \"{{q}}\", most: \"{{b}}\" }", ""),
+        "`most` of the tool `search` does not accept this value",
+    );
+    says(&checked("{ text: \"{{q}}\", most: \"many\" }", ""), "it must be a number, not text");
+}
+
+#[test]
+fn what_a_tool_returns_is_known_to_who_reads_it() {
+    let reads = |path: &str| {
+        let step = format!(
+            "  - agent: {{ id: last, kind: llm, inputSchema: {{ x: string }}, model: {{ provider: openai, name: gpt-5.4 }}, instruction: \"{{{{x}}}}\" }}\n    input: {{ x: \"Hits: {{{{search.{path}}}}}\" }}\n"
+        );
+        checked("{ text: \"{{q}}\" }", &step)
+    };
+    let fine = reads("hits");
+    assert!(!fine.iter().any(|one| one.starts_with("unknown-property")), "{fine:?}");
+    says(&reads("hitz"), "unknown-property: ");
+}
+
+#[test]
+fn text_of_a_tool_in_a_tool_that_writes_is_said() {
+    let post = "  - agent: { id: post, kind: tool, inputSchema: { text: string }, tool: { kind: local, name: post, params: { text: \"{{text}}\" } } }\n    input: { text: \"Found: {{search}}\" }\n";
+    says(&checked("{ text: \"{{q}}\" }", post), "unreviewed-write: this calls `post`, which changes something,");
+}
+
+#[test]
+fn a_tool_that_nobody_declares_is_declared_as_toml_wants_it() {
+    let folder = Folder::new();
+    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: local, name: fs.read }\n");
+    let found = folder.trefoil(&["check", "one.yaml"]);
+    assert!(found.out.contains("[tools.\"fs.read\"]"), "{}", found.out);
+    folder.trefoil(&["run", "one.yaml", "--input", "x"]).exits(2).says(&["[tools.\"fs.read\"]"]);
+}
+
+#[test]
+fn a_result_that_is_not_as_declared_fails_the_step() {
+    let folder = Folder::new();
+    folder.write("one.yaml", "id: one\nkind: tool\ntool: { kind: local, name: search, params: { text: tea } }\n");
+    folder.write(
+        "config/config.toml",
+        TOOLS.replace("\"search\", \"--most={most?}\"", "\"echo\", \"{{\\\"hits\\\": 3}}\", \"--most={most?}\""),
+    );
+    let mut command = folder.command(&["run", "one.yaml", "--input", "x"]);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    crate::world::finish(command).exits(1).says(&["TOOL_ERROR", "does not match its `result`"]);
+}

@@ -1,0 +1,238 @@
+//! A secret that tools are given, and say again in every form, is in nothing that a run leaves behind, and in no prompt.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::world::{Folder, Ran};
+
+/// With characters that every form writes in another way.
+const SECRET: &str = "canary-Zx81\"äö/+= &<end>";
+
+/// Every form of it, one a line.
+fn forms() -> String {
+    let escaped: String =
+        SECRET.chars().map(|c| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", c as u32) }).collect();
+    let percent = |text: &str, keep: &str| -> String {
+        text.bytes()
+            .map(|byte| match byte as char {
+                c if c.is_ascii_alphanumeric() || keep.contains(c) => c.to_string(),
+                _ => format!("%{byte:02X}"),
+            })
+            .collect()
+    };
+    let all = [
+        SECRET.to_owned(),
+        base64(SECRET.as_bytes(), b"+/", true),
+        base64(SECRET.as_bytes(), b"-_", false),
+        percent(SECRET, "-._~"),
+        percent(SECRET, "-._* ").replace(' ', "+"),
+        json!(SECRET).to_string(),
+        escaped.replace('"', "\\\""),
+    ];
+    all.join("\n")
+}
+
+fn base64(bytes: &[u8], last: &[u8; 2], pad: bool) -> String {
+    let alphabet: Vec<u8> = (b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9').chain(*last).collect();
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().fold(0u32, |all, byte| all << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        for at in 0..=three.len() {
+            out.push(alphabet[(bits >> (18 - 6 * at)) as usize & 63] as char);
+        }
+        out.extend(std::iter::repeat_n('=', if pad { 3 - three.len() } else { 0 }));
+    }
+    out
+}
+
+/// Pieces of the forms that nothing else has.
+fn traces_of_it() -> Vec<String> {
+    let mut all: Vec<String> = vec!["canary-Zx81".to_owned(), "canary%2DZx81".to_owned()];
+    // Wherever in a text of three bytes it begins.
+    for before in 0..3 {
+        let text = [vec![b'.'; before], b"canary-Zx81".to_vec()].concat();
+        let form = base64(&text, b"+/", false);
+        all.push(form[4..form.len() - 4].to_owned());
+    }
+    all
+}
+
+fn run(folder: &Folder, args: &[&str], env: &[(&str, &str)]) -> Ran {
+    let mut command = folder.command(args);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    command.env("TREFOIL_SECRET_KEY", SECRET).envs(env.iter().copied());
+    crate::world::finish(command)
+}
+
+/// Runs `one.yaml`, and looks through everything that is left.
+fn leaves_nothing(folder: &Folder, more: &[&str], env: &[(&str, &str)], code: i32) -> Ran {
+    let args = ["run", "one.yaml", "--input", "x", "--store", "runs.db", "--trace", "t.json", "--events", "jsonl"];
+    let ran = run(folder, &[&args[..], more].concat(), env);
+    ran.exits(code);
+    let id = ran.lines()[0]["run"].as_str().unwrap().to_owned();
+    let mut left = format!("{}\n{}", ran.out, ran.err).into_bytes();
+    for args in [
+        &["runs", "export", &id, "--store", "runs.db"][..],
+        &["runs", "show", &id, "--store", "runs.db", "--output", "json"],
+        &["runs", "events", &id, "--store", "runs.db"],
+        &["runs", "list", "--store", "runs.db"],
+        &["trace", "t.json", "--html", "page.html"],
+    ] {
+        left.extend(format!("{:?}", run(folder, args, env)).into_bytes());
+    }
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() && path.file_name().unwrap() != "forms.txt" {
+            left.extend(std::fs::read(path).unwrap());
+        }
+    }
+    let left = String::from_utf8_lossy(&left);
+    for trace in traces_of_it() {
+        if let Some(at) = left.find(&trace) {
+            let around: String = left[..at].chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
+            panic!("{trace} is left: {around}{trace}");
+        }
+    }
+    assert!(left.contains("***"), "nothing was hidden, so nothing was tried");
+    ran
+}
+
+fn local(folder: &Folder, params: &str) {
+    folder.write("forms.txt", forms());
+    folder.write("one.yaml", format!("id: one\nkind: tool\ntool: {{ kind: local, name: show, params: {params} }}\n"));
+}
+
+#[test]
+fn a_program_that_says_what_it_is_given() {
+    let folder = Folder::new();
+    local(&folder, "{ key: \"{{secrets.KEY}}\" }");
+    let show = "[tools.show]\ncommand = [\"sh\", \"-c\", \"cat forms.txt; echo; echo $KEY; cat; cat forms.txt >&2\"]\nfolder = \"..\"\nenv = { KEY = \"{{secrets.KEY}}\" }\n";
+    folder.write("config/config.toml", show);
+    leaves_nothing(&folder, &[], &[], 0);
+    // The same where it fails.
+    folder.write("config/config.toml", show.replace(">&2", ">&2; exit 3"));
+    leaves_nothing(&folder, &[], &[], 1);
+}
+
+#[test]
+fn a_secret_is_in_no_argument_of_a_process() {
+    let folder = Folder::new();
+    local(&folder, "{ key: \"{{secrets.KEY}}\" }");
+    let show = "[tools.show]\ncommand = [\"sh\", \"-c\", \"sleep 5\"]\nenv = { KEY = \"{{secrets.KEY}}\" }\n";
+    folder.write("config/config.toml", show);
+    let mut command: Command = folder.command(&["run", "one.yaml", "--input", "x", "--store", "runs.db"]);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    let child = command.env("TREFOIL_SECRET_KEY", SECRET).stdin(Stdio::null()).spawn().unwrap();
+    let mut seen = String::new();
+    for _ in 0..40 {
+        for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            seen.push_str(&String::from_utf8_lossy(&words));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    crate::world::wait(child).exits(0);
+    assert!(seen.contains("sleep 5") || !std::path::Path::new("/proc/self").exists());
+    // This test's own process has it in no argument either.
+    assert!(!seen.contains("canary-Zx81"));
+    // A placeholder in the words of a command is refused before anything is started.
+    folder.write("config/config.toml", "[tools.show]\ncommand = [\"echo\", \"{key}\"]\n");
+    let refused = run(&folder, &["run", "one.yaml", "--input", "x", "--ephemeral"], &[]);
+    refused.exits(1).says(&["must not be in a command line"]);
+}
+
+/// A server that answers everything with all forms of the secret, and keeps what it was sent.
+fn telling(kind: &'static str, wrap: fn(&str, &str) -> String) -> (u16, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sent = Arc::<Mutex<String>>::default();
+    let kept = sent.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
+            let length =
+                head.to_lowercase().lines().find_map(|l| l.strip_prefix("content-length:")?.trim().parse().ok());
+            let mut body = vec![0; length.unwrap_or(0)];
+            let _ = reader.read_exact(&mut body);
+            let body = String::from_utf8_lossy(&body).into_owned();
+            kept.lock().unwrap().push_str(&format!("{head}{body}\n"));
+            let answer = wrap(&body, &forms());
+            let status = if answer.is_empty() { "202 Accepted" } else { "200 OK" };
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+                answer.len()
+            );
+        }
+    });
+    (port, sent)
+}
+
+#[test]
+fn an_mcp_server_that_says_what_it_is_sent() {
+    let (port, sent) = telling("application/json", |asked, forms| {
+        let asked: serde_json::Value = serde_json::from_str(asked).unwrap_or_default();
+        let Some(id) = asked.get("id") else { return String::new() };
+        let mut answer = match asked["method"].as_str().unwrap_or_default() {
+            "initialize" => {
+                json!({"result": {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}})
+            }
+            "tools/list" => json!({"result": {"tools": [{"name": "show", "inputSchema": {"type": "object"}}]}}),
+            "tools/call" => json!({"result": {"content": [{"type": "text", "text": forms}]}}),
+            _ => json!({"error": {"code": -32601, "message": "unknown"}}),
+        };
+        answer["jsonrpc"] = "2.0".into();
+        answer["id"] = id.clone();
+        answer.to_string()
+    });
+    let folder = Folder::new();
+    folder.write(
+        "config/config.toml",
+        format!(
+            "[mcp.there]\nurl = \"http://127.0.0.1:{port}/mcp\"\nheaders = {{ X-Key = \"{{{{secrets.KEY}}}}\" }}\n"
+        ),
+    );
+    folder.write(
+        "one.yaml",
+        "id: one\nkind: tool\ntool: { kind: mcp, server: there, name: show, params: { key: \"{{secrets.KEY}}\" } }\n",
+    );
+    leaves_nothing(&folder, &[], &[], 0);
+    assert!(sent.lock().unwrap().contains("canary-Zx81"), "it was sent the secret");
+}
+
+#[test]
+fn a_model_reads_nothing_of_it_in_what_a_tool_says() {
+    let (tool, _) = telling("text/plain", |_, forms| forms.to_owned());
+    let (model, prompts) = telling("application/json", |asked, _| {
+        let asked: serde_json::Value = serde_json::from_str(asked).unwrap_or_default();
+        let has_called = asked["messages"].as_array().into_iter().flatten().any(|m| m["role"] == "tool");
+        let said = match has_called {
+            true => json!({"role": "assistant", "content": "{\"verdict\": \"done\"}"}),
+            false => {
+                json!({"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "http__show", "arguments": "{}"}}]})
+            }
+        };
+        json!({"id": "1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": said, "finish_reason": if has_called { "stop" } else { "tool_calls" }}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).to_string()
+    });
+    let folder = Folder::new();
+    folder.write(
+        "one.yaml",
+        format!("id: one\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: Go.\noutputSchema: {{ verdict: string }}\ntools:\n  - {{ kind: http, name: show, url: \"http://127.0.0.1:{tool}/\", headers: {{ X-Key: \"{{{{secrets.KEY}}}}\" }} }}\n"),
+    );
+    let base = format!("http://127.0.0.1:{model}/v1");
+    let env = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", base.as_str())];
+    let host = format!("127.0.0.1:{tool}");
+    leaves_nothing(&folder, &["--allow-host", &host], &env, 0);
+    let prompts = prompts.lock().unwrap();
+    assert!(prompts.contains("***"), "{prompts}");
+    for trace in traces_of_it() {
+        assert!(!prompts.contains(&trace), "{trace}: {prompts}");
+    }
+}

@@ -1,0 +1,321 @@
+//! Tools whose other side misbehaves, as a user meets them: within a time limit, the run fails with a code, the step, its place,
+//! and what to do; what was sent is shown without secrets; and once the other side is well, the run is resumed.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::world::{Folder, Ran};
+
+const SECRET: &str = "canary-Zx81-äö/+=";
+/// Longer than the longest limit in these tests, with room for a slow machine.
+const SOON: Duration = Duration::from_secs(60);
+/// Set where this binary is the server; the file that it looks for is there once it is well.
+const MODE: &str = "TREFOIL_NEIGHBOUR";
+const WELL: &str = "well";
+
+/// What a case has to show.
+struct Case<'c> {
+    /// Of the failure.
+    code: &'c str,
+    /// What is said of it.
+    says: &'c [&'c str],
+}
+
+fn run(folder: &Folder, args: &[&str]) -> Ran {
+    let mut command = folder.command(args);
+    command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_SECRET_KEY", SECRET);
+    command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+    crate::world::finish(command)
+}
+
+fn goes_wrong_and_on(folder: &Folder, more: &[&str], case: &Case<'_>, heal: impl FnOnce()) {
+    let kept = ["--store", "runs.db"];
+    let began = Instant::now();
+    let ran = run(folder, &[&["run", "one.yaml", "--input", "x", "--trace", "t.json"][..], more, &kept].concat());
+    assert!(began.elapsed() < SOON, "{:?}: {}", began.elapsed(), ran.err);
+    ran.exits(1).says(&[case.code, "one.yaml:", "= help:", "to continue: trefoil resume"]).says(case.says);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    assert!(trace.contains("***") && trace.contains(case.code), "{trace}");
+    assert!(!trace.contains("canary") && !ran.err.contains("canary"), "{}\n{trace}", ran.err);
+    heal();
+    let runs = run(folder, &[&["runs", "list", "--output", "json"][..], &kept].concat()).json();
+    let id = runs["runs"][0]["run"].as_str().unwrap().to_owned();
+    let again = run(folder, &[&["resume", &id][..], more, &kept].concat());
+    assert_eq!(again.exits(0).out.trim(), "well again", "{}", again.err);
+}
+
+/// A server over HTTP that is unwell until it is healed.
+struct Neighbour {
+    address: SocketAddr,
+    well: Arc<AtomicBool>,
+}
+
+impl Neighbour {
+    fn start(misbehaves: fn(&mut TcpStream)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let well = Arc::<AtomicBool>::default();
+        let seen = well.clone();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let well = seen.load(Ordering::Relaxed);
+                std::thread::spawn(move || {
+                    let mut head = String::new();
+                    let mut reader = BufReader::new(stream.try_clone().unwrap());
+                    while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
+                    let length = head
+                        .to_lowercase()
+                        .lines()
+                        .find_map(|l| l.strip_prefix("content-length:")?.trim().parse().ok());
+                    let _ = reader.read_exact(&mut vec![0; length.unwrap_or(0)]);
+                    if well {
+                        let _ = stream
+                            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nwell again");
+                    } else {
+                        misbehaves(&mut stream);
+                    }
+                });
+            }
+        });
+        Self { address, well }
+    }
+}
+
+/// A request that writes, so that it is not tried again unasked.
+fn http(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
+    sent("  method: POST\n  body: { key: \"{{secrets.KEY}}\" }\n", misbehaves, code, says);
+}
+
+/// One of which it does not matter whether it was done: nobody has to be asked before it is sent again.
+fn read(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
+    sent("", misbehaves, code, says);
+}
+
+fn sent(what: &str, misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
+    let neighbour = Neighbour::start(misbehaves);
+    let folder = Folder::new();
+    folder.write(
+        "one.yaml",
+        format!(
+            "id: one\nkind: tool\ntimeoutMs: 5000\ntool:\n  kind: http\n  name: order\n  url: \"http://{}/\"\n  \
+             headers: {{ X-Key: \"{{{{secrets.KEY}}}}\" }}\n{what}",
+            neighbour.address
+        ),
+    );
+    let host = neighbour.address.to_string();
+    goes_wrong_and_on(&folder, &["--allow-host", &host], &Case { code, says }, || {
+        neighbour.well.store(true, Ordering::Relaxed);
+    });
+}
+
+fn send(stream: &mut TcpStream, bytes: &[u8]) {
+    let _ = stream.write_all(bytes);
+}
+
+#[test]
+fn a_server_that_hangs() {
+    read(|stream| drop(stream.read(&mut [0; 1 << 10])), "TOOL_TIMEOUT", &["timed out after 5s"]);
+}
+
+#[test]
+fn a_server_that_sends_byte_by_byte_for_ever() {
+    let misbehaves = |stream: &mut TcpStream| {
+        send(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    read(misbehaves, "TOOL_TIMEOUT", &["timed out after 5s"]);
+}
+
+#[test]
+fn a_server_that_sends_too_much() {
+    let misbehaves = |stream: &mut TcpStream| {
+        send(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let chunk = [b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat();
+        while stream.write_all(&chunk).is_ok() {}
+    };
+    http(misbehaves, "TOOL_ERROR", &["larger than 8192 KB"]);
+}
+
+#[test]
+fn a_server_that_redirects_to_an_address_inside() {
+    for place in
+        ["http://10.0.0.1/", "http://169.254.169.254/latest/meta-data", "http://[::1]:1/", "http://0x7f000001/"]
+    {
+        static PLACE: std::sync::Mutex<&str> = std::sync::Mutex::new("");
+        *PLACE.lock().unwrap() = place;
+        let misbehaves = |stream: &mut TcpStream| {
+            let place = *PLACE.lock().unwrap();
+            send(stream, format!("HTTP/1.1 307 Go\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n").as_bytes());
+        };
+        http(misbehaves, "TOOL_ERROR", &["redirect"]);
+    }
+}
+
+#[test]
+fn a_server_that_packs_more_than_it_says() {
+    // Nothing is unpacked, so nothing can grow.
+    let misbehaves = |stream: &mut TcpStream| {
+        send(stream, b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b");
+    };
+    http(misbehaves, "TOOL_ERROR", &["compressed its answer"]);
+}
+
+#[test]
+fn a_server_that_stops_in_the_middle() {
+    let misbehaves = |stream: &mut TcpStream| {
+        send(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+    };
+    http(misbehaves, "TOOL_ERROR", &["closed the connection before the answer was complete"]);
+}
+
+#[test]
+fn a_server_that_repeats_what_it_was_sent_in_an_error() {
+    let misbehaves = |stream: &mut TcpStream| {
+        let body = format!("no order for {SECRET}");
+        send(stream, format!("HTTP/1.1 422 No\r\nContent-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    };
+    http(misbehaves, "TOOL_ERROR", &["answered with 422: no order for ***"]);
+}
+
+#[test]
+fn a_request_that_only_reads_is_sent_again_and_one_that_writes_is_not() {
+    static SENT: AtomicU32 = AtomicU32::new(0);
+    let busy = |stream: &mut TcpStream| {
+        let answer = match SENT.fetch_add(1, Ordering::Relaxed) {
+            0 => "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
+            // Not even an answer.
+            1 => "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+            _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        };
+        send(stream, answer.as_bytes());
+    };
+    let neighbour = Neighbour::start(busy);
+    let host = neighbour.address.to_string();
+    for (method, sent) in [("GET", 3), ("PUT", 3), ("POST", 1), ("PATCH", 1)] {
+        SENT.store(0, Ordering::Relaxed);
+        let folder = Folder::new();
+        let tool = format!("{{ kind: http, name: order, method: {method}, url: \"http://{host}/\" }}");
+        folder.write("one.yaml", format!("id: one\nkind: tool\ntool: {tool}\n"));
+        let ran = run(&folder, &["run", "one.yaml", "--input", "x", "--allow-host", &host, "--ephemeral"]);
+        assert_eq!(SENT.load(Ordering::Relaxed), sent, "{method}: {}", ran.err);
+        ran.exits(i32::from(sent == 1));
+    }
+}
+
+/// A tool of an MCP server that is this binary.
+fn mcp(tool: &str, code: &str, says: &[&str]) {
+    let folder = Folder::new();
+    let me = std::env::current_exe().unwrap();
+    folder.write(
+        "config/config.toml",
+        format!(
+            "[mcp.bad]\ncommand = [{:?}, \"tool_neighbours::is_a_server\", \"--exact\", \"--nocapture\"]\nfolder = {:?}\nenv = {{ {MODE} = \"1\" }}\ntimeout = \"5s\"\n",
+            me,
+            folder.path()
+        ),
+    );
+    folder.write(
+        "one.yaml",
+        format!("id: one\nkind: tool\ntool:\n  kind: mcp\n  server: bad\n  name: {tool}\n  params: {{ key: \"{{{{secrets.KEY}}}}\" }}\n"),
+    );
+    goes_wrong_and_on(&folder, &[], &Case { code, says }, || {
+        folder.write(WELL, "");
+    });
+}
+
+#[test]
+fn an_mcp_server_that_dies() {
+    mcp("dies", "TOOL_ERROR", &["the server has ended: it exited with 3: out of memory"]);
+}
+
+#[test]
+fn an_mcp_server_that_hangs() {
+    mcp("hangs", "TOOL_TIMEOUT", &["`hangs` timed out"]);
+}
+
+#[test]
+fn an_mcp_server_that_floods() {
+    mcp("floods", "TOOL_ERROR", &["wrote more than 32 MB for one request"]);
+}
+
+#[test]
+fn an_mcp_server_that_lies_about_its_schema() {
+    mcp("lies", "TOOL_ERROR", &["does not match the schema of the tool's results"]);
+}
+
+#[test]
+fn an_mcp_server_without_the_tool() {
+    mcp("diez", "TOOL_ERROR", &["did you mean `dies`?"]);
+}
+
+/// No test of its own: returns at once where it is not the server.
+#[test]
+fn is_a_server() {
+    if std::env::var_os(MODE).is_none() {
+        return;
+    }
+    say("");
+    for line in std::io::stdin().lines() {
+        let Ok(asked) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
+        let Some(id) = asked.get("id") else { continue };
+        let mut answer = match asked["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({"result": {
+                "protocolVersion": asked["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "bad", "version": "1"},
+            }}),
+            "tools/list" => json!({"result": {"tools": tools()}}),
+            "tools/call" => called(asked["params"]["name"].as_str().unwrap_or_default()),
+            _ => json!({"error": {"code": -32601, "message": "unknown"}}),
+        };
+        answer["jsonrpc"] = "2.0".into();
+        answer["id"] = id.clone();
+        say(&answer.to_string());
+    }
+    std::process::exit(0);
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+}
+
+fn tools() -> Value {
+    let is_well = Path::new(WELL).exists();
+    let names = ["dies", "hangs", "floods", "lies"].into_iter().chain(is_well.then_some("diez"));
+    let tool = |name: &str| match (name, is_well) {
+        ("lies", false) => json!({"name": name, "inputSchema": {"type": "object"}, "outputSchema": {
+            "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]
+        }}),
+        _ => json!({"name": name, "inputSchema": {"type": "object"}}),
+    };
+    names.map(tool).collect()
+}
+
+fn called(tool: &str) -> Value {
+    if Path::new(WELL).exists() {
+        return json!({"result": {"content": [{"type": "text", "text": "well again"}]}});
+    }
+    match tool {
+        "dies" => {
+            eprintln!("out of memory");
+            std::process::exit(3);
+        }
+        "hangs" => loop {
+            std::thread::sleep(Duration::from_secs(60));
+        },
+        "floods" => loop {
+            say(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x".repeat(1000)}}).to_string());
+        },
+        "lies" => json!({"result": {"content": [], "structuredContent": {"n": "seven"}}}),
+        _ => json!({"error": {"code": -32602, "message": "unknown tool"}}),
+    }
+}

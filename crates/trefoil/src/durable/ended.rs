@@ -1,0 +1,34 @@
+//! What came of a run that has ended, from its journal.
+
+use trefoil_machine::EntryKind;
+use trefoil_runtime::{RunError, RunOutcome, Usage};
+use trefoil_store::{Record, Store, StoreError};
+
+use crate::error::Result;
+
+/// The outcome as it was. What it used counted where it was told first.
+pub(crate) async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
+    let gone = || StoreError::NoContent { run: record.run.clone() };
+    let (mut last, mut next) = (None, 0);
+    loop {
+        let page = store.entries(&record.run, next).await?;
+        let Some(end) = page.last() else { break };
+        next = end.seq.saturating_add(1);
+        for entry in page {
+            if let EntryKind::Finished { output, error } = entry.kind {
+                last = Some((output, error));
+            }
+        }
+    }
+    let (output, error) = last.ok_or_else(gone)?;
+    let result: Result<_, RunError> = error.map_or_else(|| Ok(output.unwrap_or_default()), Err);
+    Ok(RunOutcome {
+        run: record.run.as_str().into(),
+        result,
+        waiting: Vec::new(),
+        continues: false,
+        usage: Usage::default(),
+        calls: 0,
+        duration_ms: 0,
+    })
+}
