@@ -166,6 +166,66 @@ fn a_token_is_got_once_and_again_when_the_server_does_not_know_it() {
 }
 
 #[test]
+fn a_body_is_sent_as_its_type_says() {
+    let api = Api::start();
+    let host = api.address.to_string();
+    let values = "  body: { a: \"{{q}} &\", b: two }\n";
+    for (kind, path, sent, header) in [
+        ("json", "/x", "{\"a\":\"a b/c?d &\",\"b\":\"two\"}", "content-type: application/json\r\n"),
+        ("form", "/x", "a=a+b%2Fc%3Fd+%26&b=two", "content-type: application/x-www-form-urlencoded\r\n"),
+        ("query", "/x?a=a+b%2Fc%3Fd+%26&b=two", "", "accept: "),
+    ] {
+        let folder = tool(&format!("  method: POST\n  url: \"http://{host}/x\"\n  body_type: {kind}\n{values}"));
+        run(&folder, &["--allow-host", &host], &[]).exits(0);
+        let asked = api.asked().pop().unwrap();
+        assert!(asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{kind}: {asked}");
+        assert!(asked.ends_with(&format!("\r\n\r\n{sent}")) && asked.contains(header), "{kind}: {asked}");
+    }
+}
+
+#[test]
+fn a_token_that_was_exchanged_is_kept_for_the_calls_that_need_it() {
+    let api = Api::start();
+    let host = api.address.to_string();
+    let folder = Folder::new();
+    let call = format!(
+        "{{ kind: http, name: x, url: \"http://{host}/a\", auth: {{ type: token_exchange, request: {{ url: \"http://{host}/token\", \
+         body: {{ key: \"{{{{secrets.CLIENT}}}}\" }} }}, extract: {{ token_path: $.access_token }}, apply: {{ location: query, name: key, format: \"{{token}}\" }} }} }}"
+    );
+    folder.write(
+        "find.yaml",
+        format!(
+            "id: find\nkind: sequential\ninputSchema: {{ q: string }}\nsteps:\n  - agent: {{ id: one, kind: tool, tool: {call} }}\n  \
+             - agent: {{ id: two, kind: tool, tool: {call} }}\n"
+        ),
+    );
+    let ran = run(&folder, &["--allow-host", &host], &[("TREFOIL_SECRET_CLIENT", SECRET)]);
+    ran.exits(0);
+    let asked = api.asked();
+    let firsts: Vec<_> = asked.iter().map(|one| one.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(firsts, ["/token", "/a?key=token-0123456789", "/a?key=token-0123456789"]);
+    assert!(!ran.out.contains("0123456789") && !ran.err.contains("0123456789"), "{}", ran.out);
+}
+
+#[test]
+fn a_node_of_sirenspec_is_tried_again_and_skipped_as_it_says() {
+    let api = Api::start();
+    let host = api.address.to_string();
+    let folder = Folder::new();
+    folder.write(
+        "s.yaml",
+        format!(
+            "version: \"0.1\"\nnodes:\n  bad: {{ type: tool, tool: http, config: {{ url: \"http://{host}/gone\", method: POST }}, retry: 2, on_failure: skip }}\n  \
+             next: {{ type: tool, tool: http, config: {{ url: \"http://{host}/x?bad={{{{ bad.output }}}}\" }}, output_key: r.deep }}\ninput: {{ message: hi }}\n"
+        ),
+    );
+    folder.trefoil(&["run", "s.yaml", "--allow-host", &host]).exits(0);
+    let asked = api.asked();
+    let firsts: Vec<_> = asked.iter().map(|one| one.split(" HTTP").next().unwrap()).collect();
+    assert_eq!(firsts, ["POST /gone", "POST /gone", "POST /gone", "GET /x?bad=null"]);
+}
+
+#[test]
 fn a_node_of_sirenspec_calls_a_tool_and_others_read_its_result() {
     let api = Api::start();
     let folder = Folder::new();
