@@ -7,6 +7,7 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use crate::error::RunError;
+use crate::guard::Verdict;
 use crate::key::Key;
 use crate::provenance::Span;
 use crate::request::{Finish, Role, ToolUse, Usage};
@@ -260,6 +261,8 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+    /// A guardrail or a validator looked at a text.
+    Verdict(Verdict),
     /// A person is asked.
     SignalWanted {
         /// The step's label.
@@ -328,6 +331,7 @@ impl EventKind {
             Self::EffectFailed { .. } => "effect_failed",
             Self::RetryScheduled { .. } => "retry_scheduled",
             Self::ValidationFailed { .. } => "validation_failed",
+            Self::Verdict(_) => "verdict",
             Self::SignalWanted { .. } => "signal_wanted",
             Self::Warning { .. } => "warning",
             Self::RunSuspended { .. } => "run_suspended",
@@ -353,6 +357,7 @@ impl EventKind {
             Self::EffectStarted { effect, .. } => (*effect).to_owned(),
             Self::EffectFinished { value, .. } => value.to_text().to_string(),
             Self::RetryScheduled { attempt, delay_ms, error } => format!("try {attempt} in {delay_ms} ms: {error}"),
+            Self::Verdict(verdict) => verdict.to_string(),
             Self::SignalWanted { prompt, .. } => prompt.clone(),
             Self::Warning { message } => message.clone(),
             Self::RunSuspended { waiting, .. } => waiting.iter().map(|w| &*w.step).collect::<Vec<_>>().join(", "),
@@ -388,6 +393,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::Side;
 
     #[test]
     fn an_event_is_one_line_of_its_name_its_step_and_a_detail() {
@@ -443,6 +449,7 @@ mod tests {
             EventKind::RetryScheduled { attempt: 2, delay_ms: 0, error: failed() },
             EventKind::ValidationFailed { iteration: 1, reason: String::new() },
             EventKind::SignalWanted { label: String::new(), prompt: String::new(), accepts: Vec::new(), refused: None },
+            EventKind::Verdict(Verdict::passed("injection", Side::Input)),
             EventKind::Warning { message: String::new() },
             EventKind::RunSuspended { waiting: Vec::new(), wake_at: None },
             EventKind::RunResumed { execution: 1 },

@@ -11,6 +11,7 @@ use trefoil_template::{Value, wire};
 
 use crate::error::RunError;
 use crate::event::Told;
+use crate::guard::Verdict;
 use crate::key::{ContentKey, Key};
 use crate::request::Usage;
 
@@ -272,9 +273,12 @@ pub struct About {
     /// The result was there before: the entry that has it. Nothing was done and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
-    /// What a guardrail found and let pass.
+    /// What else there is to say before its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Of an answer that guardrails looked at: what each came to; empty: every one let it pass as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<Vec<Verdict>>,
     /// Of a model call that failed: the text that had come, as it may be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,

@@ -120,6 +120,19 @@ pub fn realign(parts: Vec<TextPart>, before: &str, after: &str) -> Vec<TextPart>
     kept
 }
 
+/// The parts of a text in which ranges, in order and apart, were replaced by `len` bytes each.
+pub(crate) fn replaced(parts: &[TextPart], ranges: &[std::ops::Range<usize>], len: usize) -> Vec<TextPart> {
+    let mut kept = Vec::new();
+    let mut at = 0;
+    for range in ranges {
+        kept.extend(cut(parts, at, range.start));
+        kept.extend(one(len, Origin::of(From::Other)));
+        at = range.end;
+    }
+    kept.extend(cut(parts, at, covered(parts)));
+    kept
+}
+
 fn one(len: usize, origin: Origin) -> Vec<TextPart> {
     if len == 0 { Vec::new() } else { vec![TextPart { len: len as u32, origin }] }
 }

@@ -110,6 +110,7 @@ fn model() -> StepKind {
         places: Vec::new(),
         format: AnswerFormat::Text,
         guards: vec![],
+        guards_prompt: false,
         stream: false,
     }))
 }

@@ -100,6 +100,8 @@ impl Body {
 fn lean(about: &mut About) {
     about.partial = None;
     about.warnings = Vec::new();
+    // Without words the verdicts of guards stay: what was checked, and what followed.
+    about.verdicts.iter_mut().flatten().for_each(|verdict| verdict.why = String::new());
 }
 
 /// What retries and statistics go by.

@@ -99,5 +99,6 @@ pub use flow::{Flow, FlowOptions};
 pub use run::Run;
 
 pub use trefoil_machine::Cause;
+pub use trefoil_machine::guard::{Ruling, Side, Verdict};
 pub use trefoil_runtime::{Cancel, Event, EventKind, Key, RunError, RunOutcome as Outcome};
 pub use trefoil_template::Value;

@@ -154,6 +154,7 @@ impl Build {
             places: Vec::new(),
             format: AnswerFormat::Text,
             guards: Vec::new(),
+            guards_prompt: false,
             stream: true,
         }
     }

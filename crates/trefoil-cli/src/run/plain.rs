@@ -1,5 +1,6 @@
 //! A run as lines: for log files and for whoever cannot move the cursor.
 
+use trefoil_machine::guard::Ruling;
 use trefoil_runtime::{Event, EventKind};
 
 use super::look::LineLook;
@@ -29,6 +30,7 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
         EventKind::ModelStopped { partial: Some(_), .. } => format!("⊘ {name}  {}", arrived(node?.arrived)),
         EventKind::RunResumed { .. } => "↻ resumed".to_owned(),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
+        EventKind::Verdict(verdict) if verdict.ruling == Ruling::Flagged => format!("! {}", line(&verdict.finding())),
         // The line of what failed has said it, or is about to.
         EventKind::Warning { message } if progress.repeats_failure(message) => return None,
         EventKind::Warning { message } => format!("! {}", line(message)),

@@ -113,6 +113,7 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
         told.extend(call.get("error").map(failure));
     }
     notes.for_each(|note| one_note(note, &told, out, look));
+    passed(list(step, "verdicts"), out, look);
     if let Some(error) = step.get("error").filter(|_| !is_stopped(step)) {
         let error = failure(error);
         match (told.last() == Some(&error), handled(step)) {
@@ -135,6 +136,22 @@ fn one(step: &Value, name: &str, out: &mut String, look: TraceLook) {
     if let Some(output) = step.get("output").filter(|output| calls.iter().all(|c| c.get("answer") != Some(*output))) {
         section("result", "", out, look);
         block(&shown(output), out);
+    }
+}
+
+/// The guardrails and validators that had nothing to say; the others are notes.
+fn passed(verdicts: &[Value], out: &mut String, look: TraceLook) {
+    let mut all: Vec<String> = Vec::new();
+    for verdict in verdicts.iter().filter(|verdict| text(verdict, "ruling") == Some("passed")) {
+        let name = |key| line(text(verdict, key).unwrap_or("?"), 60);
+        let score = verdict.get("score").and_then(Value::as_f64).map(|score| format!(", score {score}"));
+        let one = format!("{} ({}{})", name("by"), name("of"), score.unwrap_or_default());
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    if !all.is_empty() {
+        let _ = writeln!(out, "\n{}", look.dim(&format!("passed: {}", all.join(", "))));
     }
 }
 

@@ -1,16 +1,15 @@
 //! Answers that are too long: cut, or refused.
 
-use super::violation;
-use crate::error::RunError;
+use super::Ruling;
 
-/// At most `max` characters: cut with `...` after it, or refused.
-pub fn check(text: String, max: usize, refuse: bool) -> Result<String, RunError> {
-    let Some((cut, _)) = text.char_indices().nth(max) else { return Ok(text) };
-    if refuse {
-        let count = text.chars().count();
-        return Err(violation(format!("the answer has {count} characters; the limit is {max}")));
+/// More than `max` characters: cut with `...` after it, or refused.
+pub fn check(text: &str, max: usize, refuse: bool) -> Option<(Ruling, String, Option<String>)> {
+    let (cut, _) = text.char_indices().nth(max)?;
+    let why = format!("the answer has {} characters; the limit is {max}", text.chars().count());
+    match refuse {
+        true => Some((Ruling::Refused, why, None)),
+        false => Some((Ruling::Changed, why, Some(format!("{}...", text.get(..cut).unwrap_or_default())))),
     }
-    Ok(format!("{}...", text.get(..cut).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -20,9 +19,10 @@ mod tests {
 
     #[test]
     fn characters_are_counted_not_bytes() {
-        assert_eq!(check("äöü".into(), 3, true).unwrap(), "äöü");
-        assert_eq!(check("äöüx".into(), 3, false).unwrap(), "äöü...");
-        expect!["the answer has 4 characters; the limit is 3"]
-            .assert_eq(&check("äöüx".into(), 3, true).unwrap_err().message);
+        assert_eq!(check("äöü", 3, true), None);
+        let (ruling, why, cut) = check("äöüx", 3, false).unwrap();
+        assert_eq!((ruling, cut.as_deref()), (Ruling::Changed, Some("äöü...")));
+        expect!["the answer has 4 characters; the limit is 3"].assert_eq(&why);
+        assert_eq!(check("äöüx", 3, true).unwrap().0, Ruling::Refused);
     }
 }

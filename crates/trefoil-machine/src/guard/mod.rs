@@ -1,112 +1,142 @@
-//! Guardrails (SirenSpec): pure functions on texts, one file a kind.
+//! Guardrails and validators: pure functions on texts, one file a kind, each with a [`Verdict`].
 //!
-//! The input side looks at the user message and is applied by the machine, before the request has a content key. The
-//! output side looks at the whole answer and is applied by the driver, before the journal sees it. A token cap goes by what
-//! the run has spent, which only the machine knows.
+//! Three sides of a model call are looked at. The user message and what data puts into the system prompt are checked by the
+//! machine, before the request has a content key; the whole answer by the driver, before the journal sees it. A cap goes by
+//! what the run has spent, which only the machine knows. Validators ([`validator`]) look at the result of an iteration.
 
-pub mod cost_cap;
+pub mod cap;
 mod injection;
 mod length;
 mod pii;
 mod schema;
-pub mod token_cap;
+pub mod validator;
+mod verdict;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use trefoil_ir::{Guard, PiiAction};
 use trefoil_template::{Masked, Piece, Value};
 
-use crate::error::{Cause, RunError};
+use crate::provenance::{self, From, TextPart};
 use crate::schemas::Schemas;
+
+pub use verdict::{Ruling, Side, Verdict};
 
 /// What replaces personal data, unless the guard says.
 const HIDDEN: &str = "[hidden]";
 
-/// A text that passed, perhaps changed, and what to say about it all the same.
+/// A text that was looked at.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Passed<T> {
-    /// The text.
+pub struct Looked<T> {
+    /// The text, perhaps changed. Of no use where the last verdict is a refusal.
     pub text: T,
-    /// Findings that do not stop anything.
-    pub flags: Vec<String>,
+    /// One a guard that looks at this side, up to the first refusal.
+    pub verdicts: Vec<Verdict>,
 }
 
-/// Which side of a call a text is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Input,
-    Answer,
-}
-
-impl Side {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Answer => "answer",
-        }
+impl<T> Looked<T> {
+    /// Why it goes no further.
+    pub fn refusal(&self) -> Option<crate::error::RunError> {
+        self.verdicts.last()?.refusal()
     }
 }
 
-/// Checks a user message. Of masked text only the known parts are looked at. A refusal has no cause: no retry policy
-/// matches it, the next try would send the same message.
-pub fn input(guards: &[Guard], message: Value) -> Result<Passed<Value>, RunError> {
-    check_message(guards, message).map_err(|error| RunError { cause: None, ..error })
+/// What a guard found in a message: bytes of the message as it is shown, and what to call it.
+struct Hit {
+    bytes: Range<usize>,
+    what: String,
 }
 
-fn check_message(guards: &[Guard], message: Value) -> Result<Passed<Value>, RunError> {
-    let mut flags = Vec::new();
-    if guards.is_empty() {
-        return Ok(Passed { text: message, flags });
-    }
-    let text = match &message {
-        Value::Masked(masked) => {
-            let pieces = masked.pieces.iter().map(|piece| {
-                Ok(match piece {
-                    Piece::Text(text) => Piece::Text(check_input(guards, text.clone(), &mut flags)?),
-                    hole => hole.clone(),
-                })
-            });
-            Masked { pieces: pieces.collect::<Result<_, RunError>>()? }.into_value()
-        }
-        other => Value::Str(check_input(guards, other.to_text(), &mut flags)?),
-    };
-    Ok(Passed { text, flags })
-}
-
-fn check_input(guards: &[Guard], mut text: Arc<str>, flags: &mut Vec<String>) -> Result<Arc<str>, RunError> {
+/// Checks a message before it is sent: the user message, or the system prompt. Of masked text only the known parts are looked
+/// at. `parts` says where the message came from; it is asked for only when something was found.
+pub fn message(guards: &[Guard], of: Side, text: Value, parts: &dyn Fn() -> Vec<TextPart>) -> Looked<Value> {
+    let mut looked = Looked { text, verdicts: Vec::new() };
+    let mut known: Option<Vec<TextPart>> = None;
     for guard in guards {
-        match guard {
-            Guard::Injection => injection::check(&text, Side::Input)?,
-            Guard::Pii { entities, action, replacement } => {
-                let found = pii::find(&text, entities);
-                if let Some(changed) = pii::act(&text, &found, *action, replacement, Side::Input, flags)? {
-                    text = changed.into();
+        let mut hits = match guard {
+            Guard::Injection => hits(&looked.text, injection::find),
+            Guard::Pii { entities, .. } => hits(&looked.text, |text| pii::find(text, entities)),
+            Guard::Length { .. } | Guard::Schema(_) | Guard::TokenCap { .. } | Guard::CostCap { .. } => continue,
+        };
+        let mut from = Vec::new();
+        if !hits.is_empty() {
+            let parts = known.get_or_insert_with(parts);
+            if of == Side::Prompt {
+                hits.retain(|hit| touching(parts, &hit.bytes).any(is_data));
+            }
+            for path in hits.iter().flat_map(|hit| touching(parts, &hit.bytes)).filter_map(placeholder) {
+                if !from.contains(path) {
+                    from.push(path.clone());
                 }
             }
-            Guard::Length { .. } | Guard::Schema(_) | Guard::TokenCap { .. } | Guard::CostCap { .. } => {}
+        }
+        if hits.is_empty() {
+            looked.verdicts.push(Verdict::passed(name(guard), of));
+            continue;
+        }
+        let (ruling, why) = match guard {
+            Guard::Pii { action, .. } => (pii::ruling(*action), pii::words(hits.iter().map(|h| &*h.what), of)),
+            _ => (Ruling::Refused, injection::words(hits.first().map_or("", |hit| &hit.what), of)),
+        };
+        looked.verdicts.push(Verdict { from, ..Verdict::found(name(guard), of, ruling, why) });
+        match guard {
+            _ if ruling == Ruling::Refused => break,
+            Guard::Pii { replacement, .. } if ruling == Ruling::Changed => {
+                let bytes = united(hits);
+                known = known.map(|parts| provenance::replaced(&parts, &bytes, replacement.len()));
+                looked.text = replace(&looked.text, &bytes, replacement);
+            }
+            _ => {}
         }
     }
-    Ok(text)
+    looked
 }
 
 /// Checks an answer.
-pub fn output(guards: &[Guard], mut text: String, schemas: &Schemas) -> Result<Passed<String>, RunError> {
-    let mut flags = Vec::new();
+pub fn answer(guards: &[Guard], text: String, schemas: &Schemas) -> Looked<String> {
+    let mut looked = Looked { text, verdicts: Vec::new() };
+    let of = Side::Answer;
     for guard in guards {
-        match guard {
-            Guard::Injection => injection::check(&text, Side::Answer)?,
-            Guard::Length { max_chars, refuse } => text = length::check(text, *max_chars, *refuse)?,
-            Guard::Pii { entities, action, replacement } => {
-                let found = pii::find(&text, entities);
-                if let Some(changed) = pii::act(&text, &found, *action, replacement, Side::Answer, &mut flags)? {
-                    text = changed;
-                }
+        let text = &looked.text;
+        let found = match guard {
+            Guard::Injection => {
+                injection::find(text).first().map(|(_, what)| (Ruling::Refused, injection::words(what, of), None))
             }
-            Guard::Schema(schema) => schema::check(&text, *schema, schemas)?,
-            Guard::TokenCap { .. } | Guard::CostCap { .. } => {}
+            Guard::Length { max_chars, refuse } => length::check(text, *max_chars, *refuse),
+            Guard::Pii { entities, action, replacement } => {
+                let found = pii::find(text, entities);
+                let changed = || pii::redact(text, &found, replacement);
+                let ruling = pii::ruling(*action);
+                (!found.is_empty()).then(|| {
+                    let why = pii::words(found.iter().map(|(_, what)| &**what), of);
+                    (ruling, why, (ruling == Ruling::Changed).then(changed))
+                })
+            }
+            Guard::Schema(schema) => {
+                schema::check(text, *schema, schemas).err().map(|why| (Ruling::Refused, why, None))
+            }
+            Guard::TokenCap { .. } | Guard::CostCap { .. } => continue,
+        };
+        let Some((ruling, why, changed)) = found else {
+            looked.verdicts.push(Verdict::passed(name(guard), of));
+            continue;
+        };
+        looked.verdicts.push(Verdict::found(name(guard), of, ruling, why));
+        if ruling == Ruling::Refused {
+            break;
+        }
+        if let Some(changed) = changed {
+            looked.text = changed;
         }
     }
-    Ok(Passed { text, flags })
+    looked
+}
+
+/// The verdicts of an answer that every guard passed: journals keep no more of it than that.
+pub fn all_passed(guards: &[Guard]) -> impl Iterator<Item = Verdict> {
+    let answers = guards.iter().filter(|guard| !matches!(guard, Guard::TokenCap { .. } | Guard::CostCap { .. }));
+    answers.map(|guard| Verdict::passed(name(guard), Side::Answer))
 }
 
 /// An answer that went no further, as it may be shown: without the personal data that a guard keeps from being seen.
@@ -135,7 +165,106 @@ pub fn holds_back(guard: &Guard) -> bool {
     }
 }
 
-/// A refusal.
-fn violation(message: String) -> RunError {
-    RunError::new("GUARDRAIL_VIOLATION", message).cause(Cause::Guardrail)
+/// As manifests name it.
+pub fn name(guard: &Guard) -> &'static str {
+    match guard {
+        Guard::Injection => "injection",
+        Guard::Length { .. } => "length",
+        Guard::Pii { .. } => "pii",
+        Guard::Schema(_) => "schema",
+        Guard::TokenCap { .. } | Guard::CostCap { .. } => "cost_cap",
+    }
 }
+
+/// What is found in the known parts of a message, by the bytes of the message as it is shown.
+fn hits(text: &Value, find: impl Fn(&str) -> Vec<(Range<usize>, String)>) -> Vec<Hit> {
+    let mut found = Vec::new();
+    let mut look = |text: &str, at: usize| {
+        found.extend(find(text).into_iter().map(|(b, what)| Hit { bytes: b.start + at..b.end + at, what }));
+    };
+    match text {
+        Value::Masked(masked) => {
+            let mut at = 0;
+            for piece in &masked.pieces {
+                match piece {
+                    Piece::Text(text) => {
+                        look(text, at);
+                        at += text.len();
+                    }
+                    hole => at += shown(hole),
+                }
+            }
+        }
+        other => look(&other.to_text(), 0),
+    }
+    found
+}
+
+/// Bytes of a hole as it is shown.
+fn shown(hole: &Piece) -> usize {
+    Masked { pieces: vec![hole.clone()] }.into_value().to_text().len()
+}
+
+/// The text with `by` for each range. Ranges are in order, apart, and in no hole.
+fn replace(text: &Value, ranges: &[Range<usize>], by: &str) -> Value {
+    let inside = |text: &str, at: usize| -> Arc<str> {
+        let own = |r: &&Range<usize>| r.start >= at && r.end <= at + text.len();
+        let own: Vec<Range<usize>> = ranges.iter().filter(own).map(|r| r.start - at..r.end - at).collect();
+        if own.is_empty() { text.into() } else { pii::put(text, &own, by).into() }
+    };
+    match text {
+        Value::Masked(masked) => {
+            let mut at = 0;
+            let pieces = masked.pieces.iter().map(|piece| match piece {
+                Piece::Text(text) => {
+                    let changed = inside(text, at);
+                    at += text.len();
+                    Piece::Text(changed)
+                }
+                hole => {
+                    at += shown(hole);
+                    hole.clone()
+                }
+            });
+            Masked { pieces: pieces.collect() }.into_value()
+        }
+        other => Value::Str(inside(&other.to_text(), 0)),
+    }
+}
+
+/// The ranges of hits in order; overlapping ones are one.
+fn united(mut hits: Vec<Hit>) -> Vec<Range<usize>> {
+    hits.sort_by_key(|hit| (hit.bytes.start, hit.bytes.end));
+    let mut ranges: Vec<Range<usize>> = Vec::with_capacity(hits.len());
+    for Hit { bytes, .. } in hits {
+        match ranges.last_mut() {
+            Some(last) if bytes.start < last.end => last.end = last.end.max(bytes.end),
+            _ => ranges.push(bytes),
+        }
+    }
+    ranges
+}
+
+/// The parts that some bytes are in.
+fn touching<'p>(parts: &'p [TextPart], bytes: &Range<usize>) -> impl Iterator<Item = &'p TextPart> {
+    let bytes = bytes.clone();
+    let mut at = 0;
+    parts.iter().filter(move |part| {
+        let start = at;
+        at += part.len as usize;
+        start < bytes.end && bytes.start < at
+    })
+}
+
+/// Whether a part is not the author's own text.
+fn is_data(part: &TextPart) -> bool {
+    !matches!(part.origin.from, From::Literal | From::Const)
+}
+
+/// The placeholder that a part was put in by, as written in the message itself.
+fn placeholder(part: &TextPart) -> Option<&Arc<str>> {
+    part.origin.via.first().map(|via| &via.path).or(part.origin.path.as_ref()).filter(|_| is_data(part))
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use trefoil_ir::{PiiAction, PiiEntity};
 
-use super::{Side, violation};
-use crate::error::RunError;
+use super::{Ruling, Side};
 
 /// A pattern of this file; that it is one is settled by the tests that use it.
 macro_rules! pattern {
@@ -21,11 +20,8 @@ pattern!(PHONE, r"(?:\+\d{1,3}[-. ]?)?(?:\(\d{3}\)[-. ]?|\b\d{3}[-. ])\d{3}[-. ]
 pattern!(SSN, r"\b\d{3}-\d{2}-\d{4}\b");
 pattern!(CARD, r"\b\d(?:[ -]?\d){12,18}\b");
 
-/// A finding: what, and which bytes.
-pub type PiiMatch = (PiiEntity, Range<usize>);
-
-/// All findings in a text.
-pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<PiiMatch> {
+/// All findings in a text: which bytes, and what they are.
+pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     for &entity in entities {
         let pattern = match entity {
@@ -36,41 +32,37 @@ pub fn find(text: &str, entities: &[PiiEntity]) -> Vec<PiiMatch> {
         };
         let Some(pattern) = pattern.as_ref() else { continue };
         let hits = pattern.find_iter(text).filter(|m| entity != PiiEntity::CreditCard || luhn(m.as_str()));
-        found.extend(hits.map(|m| (entity, m.range())));
+        found.extend(hits.map(|m| (m.range(), name(entity).to_owned())));
     }
     found
 }
 
-/// Does what a guard says about findings; the changed text, if it is changed.
-pub fn act(
-    text: &str,
-    found: &[PiiMatch],
-    action: PiiAction,
-    replacement: &str,
-    side: Side,
-    flags: &mut Vec<String>,
-) -> Result<Option<String>, RunError> {
-    if found.is_empty() {
-        return Ok(None);
-    }
-    let mut names: Vec<&str> = found.iter().map(|(entity, _)| name(*entity)).collect();
-    names.sort_unstable();
-    names.dedup();
-    let message = format!("personal data in the {}: `{}`", side.name(), names.join("`, `"));
+/// What follows from a finding.
+pub fn ruling(action: PiiAction) -> Ruling {
     match action {
-        PiiAction::Block => Err(violation(message)),
-        PiiAction::Flag => {
-            flags.push(message);
-            Ok(None)
-        }
-        PiiAction::Redact => Ok(Some(redact(text, found, replacement))),
+        PiiAction::Block => Ruling::Refused,
+        PiiAction::Flag => Ruling::Flagged,
+        PiiAction::Redact => Ruling::Changed,
     }
 }
 
+/// What to say of findings: their sorts, never the data.
+pub fn words<'f>(found: impl Iterator<Item = &'f str>, of: Side) -> String {
+    let mut names: Vec<&str> = found.collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("personal data in the {}: `{}`", of.name(), names.join("`, `"))
+}
+
 /// The text with `replacement` for each finding. Overlapping ones are one.
-pub fn redact(text: &str, found: &[PiiMatch], replacement: &str) -> String {
-    let mut spans: Vec<Range<usize>> = found.iter().map(|(_, span)| span.clone()).collect();
+pub fn redact(text: &str, found: &[(Range<usize>, String)], replacement: &str) -> String {
+    let mut spans: Vec<Range<usize>> = found.iter().map(|(span, _)| span.clone()).collect();
     spans.sort_by_key(|s| (s.start, s.end));
+    put(text, &spans, replacement)
+}
+
+/// The text with `replacement` for each range. They are in order; overlapping ones are one.
+pub fn put(text: &str, spans: &[Range<usize>], replacement: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for span in spans {
@@ -135,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn blocking_names_the_sorts_in_order() {
+    fn the_sorts_are_named_in_order() {
         let found = find("x@y.org 078-05-1120", &[PiiEntity::Ssn, PiiEntity::Email]);
-        let error = act("", &found, PiiAction::Block, "", Side::Input, &mut Vec::new()).unwrap_err();
-        expect!["personal data in the input: `email`, `ssn`"].assert_eq(&error.message);
+        let words = words(found.iter().map(|(_, what)| &**what), Side::Input);
+        expect!["personal data in the input: `email`, `ssn`"].assert_eq(&words);
     }
 }

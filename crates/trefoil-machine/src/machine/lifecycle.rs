@@ -136,7 +136,7 @@ impl Turn<'_> {
     pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), EvalStop> {
         let Some((_, step)) = self.step_of(f) else { return Ok(()) };
         if let StepKind::Model(call) = &step.kind {
-            steps::model::warn_of_caps(self, f, call);
+            steps::model::caps(self, f, call, true);
         }
         let outcome = match (&step.kind, outcome) {
             (StepKind::Model(call), Outcome::Done(answer)) => {

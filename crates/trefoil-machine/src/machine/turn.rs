@@ -328,6 +328,7 @@ impl<'p> Turn<'p> {
             decided: frame.and_then(|f| f.aside.as_deref()).map_or(&[], |a| &a.decided),
             by: frame.map(|f| &f.base),
             made: &self.core.made,
+            trails: true,
         }
     }
 
@@ -375,6 +376,13 @@ impl<'p> Turn<'p> {
     /// Says what happened.
     pub fn note(&mut self, key: &Key, location: Location, kind: EventKind) {
         self.core.output.events.push(Noted { key: Some(key.clone()), location: Some(location), kind });
+    }
+
+    /// Tells what a check of a frame's text came to.
+    pub fn tell(&mut self, f: FrameId, verdict: crate::guard::Verdict) {
+        if let (Some((_, step)), Some(key)) = (self.step_of(f), self.core.frames.get(f).map(|f| f.base.clone())) {
+            self.note(&key, step.origin, EventKind::Verdict(verdict));
+        }
     }
 
     /// Counts a step that begins.

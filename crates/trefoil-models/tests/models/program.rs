@@ -21,6 +21,7 @@ pub fn one_call() -> Program {
         places: Vec::new(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
+        guards_prompt: false,
         stream: false,
     })))
 }

@@ -5,6 +5,7 @@ use trefoil_template::Value;
 use crate::ports::Journal;
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::Told;
+use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::journal::{
     About, Answering, Changes, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile, Started, VERSION,
 };
@@ -87,6 +88,11 @@ fn one_of_each_kind() -> Vec<Entry> {
             request_id: Some("req_1".to_owned()),
         },
         warnings: vec!["an email address".to_owned()],
+        verdicts: Some(vec![Verdict {
+            score: Some(0.5),
+            from: vec!["input.mail".into()],
+            ..Verdict::found("pii", Side::Answer, Ruling::Changed, "personal data".to_owned())
+        }]),
         partial: Some("so far".to_owned()),
         kept: Some(3),
     };

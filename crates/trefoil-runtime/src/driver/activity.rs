@@ -16,6 +16,7 @@ use crate::limits::Place;
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::guard::Verdict;
 use trefoil_machine::journal::About;
 use trefoil_machine::key::Key;
 use trefoil_machine::machine::Prepared;
@@ -107,6 +108,8 @@ pub struct Came {
     pub repeatable: bool,
     /// Things to say before its end.
     pub warnings: Vec<String>,
+    /// Of an answer that guardrails looked at: as [`About::verdicts`].
+    pub verdicts: Option<Vec<Verdict>>,
     /// Of a model call: what its provider said beside the answer.
     pub told: Told,
     /// Of a model call that failed: the text that had come.
@@ -122,6 +125,7 @@ impl From<Result<Value, RunError>> for Came {
             usage: None,
             repeatable: false,
             warnings: Vec::new(),
+            verdicts: None,
             told: Told::default(),
             partial: None,
             by: None,
@@ -162,18 +166,10 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, repeatable, warnings, told, partial, by } = came;
+    let Came { result, usage, repeatable, warnings, verdicts, told, partial, by } = came;
     let model = by.or_else(|| world.model(&activity));
-    let about = About {
-        model,
-        usage,
-        repeatable,
-        duration_ms: effect.then_some(duration_ms),
-        told,
-        warnings,
-        partial,
-        kept: None,
-    };
+    let duration_ms = effect.then_some(duration_ms);
+    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept: None };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 

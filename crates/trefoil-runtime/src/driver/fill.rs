@@ -197,6 +197,7 @@ fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
             partial.iter_mut().for_each(text);
         }
         E::SignalWanted { prompt, .. } => text(prompt),
+        E::Verdict(verdict) => text(&mut verdict.why),
         E::Warning { message } => text(message),
         // Their texts are names, or were masked as a stream.
         _ => {}

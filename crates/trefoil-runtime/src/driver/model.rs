@@ -9,8 +9,9 @@ use super::activity::{At, Came};
 use crate::ports::{Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::guard::{self, Ruling, Verdict};
 use trefoil_machine::request::{Finish, Message, ModelRequest};
-use trefoil_machine::{guard, said};
+use trefoil_machine::said;
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -52,15 +53,27 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
         return broken(at, request, error, Some(answer));
     }
-    match guard::output(&request.guards, answer.text.clone(), &at.world.prepared.schemas) {
-        Ok(passed) => {
-            let told = told(&answer);
-            let result = Ok(said::value(passed.text, answer.calls));
-            let (by, mut warnings) = instead(at, request, answer.instead);
-            warnings.extend(passed.flags);
-            Came { result, usage: Some(answer.usage), repeatable: false, warnings, told, partial: None, by }
-        }
-        Err(error) => broken(at, request, error, Some(answer)),
+    let looked = guard::answer(&request.guards, answer.text.clone(), &at.world.prepared.schemas);
+    let refusal = looked.refusal();
+    let verdicts = kept(at, looked.verdicts);
+    if let Some(refusal) = refusal {
+        return Came { verdicts, ..broken(at, request, refusal, Some(answer)) };
+    }
+    let told = told(&answer);
+    let result = Ok(said::value(looked.text, answer.calls));
+    let (by, warnings) = instead(at, request, answer.instead);
+    Came { result, usage: Some(answer.usage), repeatable: false, warnings, verdicts, told, partial: None, by }
+}
+
+/// Verdicts as the journal keeps them: where nothing was found there is nothing to write.
+fn kept(at: &At<'_>, mut verdicts: Vec<Verdict>) -> Option<Vec<Verdict>> {
+    for verdict in &mut verdicts {
+        verdict.why = at.world.secrets.hide(&verdict.why);
+    }
+    match verdicts.iter().all(|verdict| verdict.ruling == Ruling::Passed) {
+        true if verdicts.is_empty() => None,
+        true => Some(Vec::new()),
+        false => Some(verdicts),
     }
 }
 

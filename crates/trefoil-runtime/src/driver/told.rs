@@ -7,11 +7,12 @@ use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::{EventKind, Waiting};
+use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{About, Lost, Started};
 use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, ModelRequest, Request, ToolRequest};
+use trefoil_machine::said;
 use trefoil_machine::{Noted, effective_input};
-use trefoil_machine::{guard, said};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
@@ -91,7 +92,7 @@ impl World {
 
     /// An activity ended: its entry is stored.
     pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
-        let About { model: _, usage, repeatable: _, duration_ms, told, warnings, partial, kept: _ } = about;
+        let About { model: _, usage, repeatable: _, duration_ms, told, warnings, verdicts, partial, kept: _ } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return Vec::new(),
@@ -115,8 +116,16 @@ impl World {
             },
         };
         let warnings = warnings.iter().cloned().map(|message| EventKind::Warning { message });
+        let verdicts: Vec<Verdict> = match (&activity.request, verdicts) {
+            (Request::Model(request), Some(none)) if none.is_empty() => guard::all_passed(&request.guards).collect(),
+            (_, verdicts) => verdicts.clone().unwrap_or_default(),
+        };
         let place = self.place(activity);
-        warnings.chain([kind]).map(|kind| (Some(activity.key.clone()), place, kind)).collect()
+        warnings
+            .chain(verdicts.into_iter().map(EventKind::Verdict))
+            .chain([kind])
+            .map(|kind| (Some(activity.key.clone()), place, kind))
+            .collect()
     }
 
     /// The text of a call that was stopped, without what a guardrail is there to hide.

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use trefoil_machine::Told;
+use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_runtime::{Event, EventKind};
 
 use trefoil_template::Value;
@@ -67,6 +68,7 @@ impl Trace {
             EventKind::ValidationFailed { iteration, reason } => {
                 self.note(event, format!("iteration {iteration} did not validate: {reason}"));
             }
+            EventKind::Verdict(verdict) => self.ruled(event, verdict),
             EventKind::Warning { message } => {
                 if event.key.is_some() {
                     self.note(event, format!("warning: {message}"));
@@ -88,6 +90,19 @@ impl Trace {
                     duration_ms: *duration_ms,
                 });
             }
+        }
+    }
+    /// A check of a text came to something. What it found is a note; of an iteration that has one already.
+    fn ruled(&mut self, event: &Event, verdict: &Verdict) {
+        let said = verdict.of == Side::Result && verdict.ruling == Ruling::Refused;
+        if verdict.ruling != Ruling::Passed && !said {
+            self.note(event, verdict.to_string());
+        }
+        if verdict.ruling == Ruling::Flagged {
+            self.warnings.push(verdict.finding());
+        }
+        if let Some(step) = self.inner(event).and_then(|index| self.steps.get_mut(index)) {
+            step.verdicts.push((event.at_ms, verdict.clone()));
         }
     }
     /// A call begins.
@@ -237,6 +252,7 @@ fn step(event: &Event, label: &str) -> StepTrace {
         reason: None,
         calls: Vec::new(),
         notes: Vec::new(),
+        verdicts: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
+use trefoil_machine::guard::Verdict;
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
@@ -183,6 +184,14 @@ fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value
     put("calls", step.calls.iter().map(|c| call(c, files, index)).collect());
     let notes = step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text}));
     put("notes", notes.collect());
+    if !step.verdicts.is_empty() {
+        let verdict = |(at, verdict): &(u64, Verdict)| {
+            let mut all = json!(verdict);
+            all["at_ms"] = json!(at);
+            all
+        };
+        put("verdicts", step.verdicts.iter().map(verdict).collect());
+    }
     all
 }
 

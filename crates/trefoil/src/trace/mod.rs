@@ -21,6 +21,7 @@ use std::time::SystemTime;
 
 use trefoil_machine::Told;
 use trefoil_machine::event::{ShownMessage, Tally};
+use trefoil_machine::guard::Verdict;
 use trefoil_runtime::{Event, EventSink, Key, RunError, Usage};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
@@ -115,6 +116,8 @@ pub struct StepTrace {
     pub calls: Vec<TraceCall>,
     /// Retries, iterations that did not validate, warnings.
     pub notes: Vec<(u64, String)>,
+    /// What guardrails and validators came to, with milliseconds since the run began.
+    pub verdicts: Vec<(u64, Verdict)>,
 }
 
 /// A model call, tool call, command or question to a person.

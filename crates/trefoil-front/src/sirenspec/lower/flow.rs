@@ -158,6 +158,7 @@ impl Workflow<'_> {
             places: Vec::new(),
             format: trefoil_ir::AnswerFormat::Text,
             guards,
+            guards_prompt: false,
             stream: true,
         }
     }

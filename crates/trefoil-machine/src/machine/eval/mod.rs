@@ -75,6 +75,8 @@ pub struct Context<'a> {
     pub by: Option<&'a Key>,
     /// Bytes of the values made so far in the run.
     pub made: &'a Cell<u64>,
+    /// Whether [what slots remember](crate::machine::trail) is looked at: what a run does must not depend on it.
+    pub trails: bool,
 }
 
 impl Context<'_> {

@@ -33,6 +33,16 @@ impl Context<'_> {
         unknown.0
     }
 
+    /// The parts of a message as its own expression shows them: the author's text, and what each placeholder put in. The same in
+    /// every run, watched or not.
+    pub fn placeholders(&self, expr: &Expr, shown: &Value) -> Vec<TextPart> {
+        Context { trails: false, ..*self }.parts(expr, shown)
+    }
+
+    fn remembered(&self, slot: trefoil_ir::SlotId) -> Trail {
+        if self.trails { self.activations.trail(self.activation, slot) } else { whole(From::Other) }
+    }
+
     /// Where an expression's value comes from.
     pub fn trail(&self, expr: &Expr) -> Trail {
         self.traced(expr)?.1
@@ -225,7 +235,7 @@ impl Context<'_> {
     fn look(&self, source: &Source, rest: &[Arc<str>]) -> Option<Traced> {
         let stored = |slot, path: &[Arc<str>]| {
             let value = self.activations.read(self.activation, slot)?;
-            let trail = self.activations.trail(self.activation, slot);
+            let trail = self.remembered(slot);
             Some((member(value, path)?.clone(), trail::member(&trail, path)))
         };
         let follow = |(value, trail): Traced, rest: &[Arc<str>]| {
@@ -281,7 +291,7 @@ impl Context<'_> {
         for part in parts {
             let value = self.activations.read(self.activation, part.slot).and_then(|v| member(v, &part.member));
             let Some(value) = value else { continue };
-            let trail = trail::member(&self.activations.trail(self.activation, part.slot), &part.member);
+            let trail = trail::member(&self.remembered(part.slot), &part.member);
             match (part.at.as_slice(), value) {
                 ([], Value::Object(members)) => {
                     for key in members.keys() {

@@ -1,12 +1,12 @@
 //! Iterations: a body, validated, and again with the reason when it did not pass (AEGIS).
 
-use trefoil_ir::{Attempts, Judge, StepId, Validator, ValidatorKind};
+use trefoil_ir::{Attempts, Judge, StepId, ValidatorKind};
 use trefoil_template::Value;
 
 use super::flow::{CallTrails, FlowCall};
-use crate::answer::{misfit, not_json, structure};
 use crate::error::RunError;
 use crate::event::EventKind;
+use crate::guard::{self, Ruling, Side, validator};
 use crate::machine::consensus::{self, Silent};
 use crate::machine::eval::EvalStop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
@@ -15,7 +15,6 @@ use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::machine::verdict::{self, Verdict};
 use crate::provenance::From;
-use crate::text::strip_fence;
 
 /// The body's place among the children; judges come after it.
 const BODY: u32 = 0;
@@ -89,35 +88,12 @@ pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), EvalSt
     let Some(Doing::Attempts(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let result = running.result.clone();
     for (at, validator) in attempts.validators.iter().enumerate().skip(from as usize) {
-        let checked = match &validator.kind {
+        let pattern = turn.prepared.pattern(id, at);
+        let verdict = match &validator.kind {
             ValidatorKind::Judges { judges, .. } => return ask(turn, f, id, at, judges, &result),
-            ValidatorKind::ExitCode { expected } => {
-                let code = exit_code(&result);
-                if code == *expected { Ok(()) } else { Err(format!("the exit code is {code}, not {expected}")) }
-            }
-            ValidatorKind::JsonSchema(schema) => {
-                let value = match answer(&result) {
-                    Value::Str(text) => match structure(&text) {
-                        Some(value) => Ok(value),
-                        None => Value::parse(strip_fence(&text)).map_err(|e| not_json(&text, &e)),
-                    },
-                    value => Ok(value),
-                };
-                let fits = |value| turn.prepared.schemas.check(*schema, &value).map_err(|why| misfit(&why));
-                value.and_then(fits)
-            }
-            ValidatorKind::Regex { pattern, stderr } => {
-                let text = if *stderr { member(&result, "stderr") } else { answer(&result) };
-                let text = if text.is_null() { "".into() } else { text.to_text() };
-                match turn.prepared.pattern(id, at) {
-                    None => Err(format!("`{pattern}` is not a valid pattern")),
-                    Some(regex) if regex.is_match(&text) => Ok(()),
-                    Some(_) => Err(format!("`{pattern}` is not found in the answer")),
-                }
-            }
+            _ => validator::check(validator, &result, pattern, &turn.prepared.schemas),
         };
-        let score = f64::from(u8::from(checked.is_ok()));
-        if let Err(reason) = judge(validator, score, 1.0, checked.err().as_deref().unwrap_or_default()) {
+        if let Some(reason) = verdict.and_then(|verdict| ruled(turn, f, verdict)) {
             return next(turn, f, attempts, reason);
         }
     }
@@ -191,44 +167,32 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
             Err(why) => silent.push(why),
         }
     }
-    let passed = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, &silent, consensus)) {
+    let verdict = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, &silent, consensus)) {
         // Nobody to agree or disagree with: what the one judge says is what counts.
-        ([_], [own], _) => judge(validator, own.score, own.confidence, &own.reasoning),
+        ([_], [own], _) => validator::weigh(validator, own.score, own.confidence, own.reasoning.clone()),
         (_, _, Ok(combined)) => {
             let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
-            judge(validator, combined.score, combined.confidence, &reasoning.join("\n"))
+            validator::weigh(validator, combined.score, combined.confidence, reasoning.join("\n"))
         }
-        (_, _, Err(error)) => Err(format!("`{}` did not pass: {}", validator.name, error.message)),
+        (_, _, Err(error)) => {
+            guard::Verdict::found(validator.name.clone(), Side::Result, Ruling::Refused, error.message)
+        }
     };
-    match passed {
-        Ok(()) => {
+    match ruled(turn, f, verdict) {
+        None => {
             turn.push(Task::Validate(f, following));
             Ok(())
         }
-        Err(reason) => next(turn, f, attempts, reason),
+        Some(reason) => next(turn, f, attempts, reason),
     }
 }
 
-/// Whether score and confidence are enough; else why not.
-fn judge(validator: &Validator, score: f64, confidence: f64, reasoning: &str) -> Result<(), String> {
-    let text = |n: f64| Value::from((n * 1000.0).round() / 1000.0).to_text();
-    let mut short = Vec::new();
-    if score < validator.min_score {
-        short.push(format!("score {} is below {}", text(score), text(validator.min_score)));
-    }
-    if confidence < validator.min_confidence {
-        short.push(format!("confidence {} is below {}", text(confidence), text(validator.min_confidence)));
-    }
-    if short.is_empty() {
-        return Ok(());
-    }
-    let judged = matches!(validator.kind, ValidatorKind::Judges { .. });
-    let why = match (judged, reasoning) {
-        (true, "") => short.join(" and "),
-        (true, reasoning) => format!("{}: {reasoning}", short.join(" and ")),
-        (false, reasoning) => reasoning.to_owned(),
-    };
-    Err(format!("`{}` did not pass: {why}", validator.name))
+/// Tells a verdict; the reason where it is a refusal.
+fn ruled(turn: &mut Turn<'_>, f: FrameId, verdict: guard::Verdict) -> Option<String> {
+    let refused = verdict.ruling == Ruling::Refused;
+    let reason = refused.then(|| format!("`{}` did not pass: {}", verdict.by, verdict.why));
+    turn.tell(f, verdict);
+    reason
 }
 
 /// The iteration failed: the next one, or the end.
@@ -237,7 +201,7 @@ fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) ->
     let Doing::Attempts(running) = &frame.doing else { return Ok(()) };
     let iteration = running.iteration;
     let key = frame.base.clone();
-    let last = answer(&running.result);
+    let last = validator::answer(&running.result);
     if let Some((_, step)) = turn.step_of(f) {
         turn.note(&key, step.origin, EventKind::ValidationFailed { iteration, reason: reason.clone() });
     }
@@ -250,24 +214,4 @@ fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) ->
         return Err(if last.is_null() { error } else { error.answered(&last.to_text()) }.into());
     }
     iterate(turn, f, attempts, iteration + 1, &reason)
-}
-
-/// The text or value that validators look at: of a command's result its stdout.
-fn answer(result: &Value) -> Value {
-    match result {
-        Value::Object(object) if object.contains_key("stdout") => member(result, "stdout"),
-        other => other.clone(),
-    }
-}
-
-fn member(result: &Value, name: &str) -> Value {
-    result.get(name).cloned().unwrap_or_default()
-}
-
-/// 0 for a model call: it succeeded, or there would be no result.
-fn exit_code(result: &Value) -> i64 {
-    match result.get("exit_code") {
-        Some(Value::Number(n)) => n.as_i64().unwrap_or(0),
-        _ => 0,
-    }
 }

@@ -1,12 +1,12 @@
 //! Model calls: messages put together, guardrails on the user message, the answer read.
 
-use trefoil_ir::{AnswerFormat, Guard, ModelCall, Step};
+use trefoil_ir::{AnswerFormat, Expr, Guard, ModelCall, Step};
 use trefoil_template::Value;
 
 use super::conversation;
 use crate::answer;
-use crate::event::EventKind;
-use crate::guard::{self, cost_cap, token_cap};
+use crate::error::RunError;
+use crate::guard::{self, Looked, Side, Verdict, cap};
 use crate::machine::eval::{EvalStop, text_of};
 use crate::machine::frame::{FrameId, Misfit};
 use crate::machine::lifecycle::Started;
@@ -20,14 +20,32 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let system = call.system.as_ref().map(|e| context.passing(e)).transpose()?;
     let user = text_of(&context.passing(&call.user)?);
     let system = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some(""));
-    let before = user.clone();
-    let checked = guard::input(&call.guards, user)?;
-    let origins = turn.core.traces.then(|| {
-        let of_system = call.system.as_ref().zip(system.as_ref()).map(|(expr, text)| context.parts(expr, text));
-        let of_user = context.parts(&call.user, &before);
-        (of_system, provenance::realign(of_user, &before.to_text(), &checked.text.to_text()))
+    let before = (system.clone(), user.clone());
+    let of = |expr, text: &Value| context.placeholders(expr, text);
+    let system = call.system.as_ref().zip(system).map(|(expr, text)| match call.guards_prompt {
+        true => guard::message(&call.guards, Side::Prompt, text.clone(), &|| of(expr, &text)),
+        false => Looked { text, verdicts: Vec::new() },
+    });
+    let refusal = system.as_ref().and_then(Looked::refusal);
+    let user = match &refusal {
+        None => guard::message(&call.guards, Side::Input, user, &|| of(&call.user, &before.1)),
+        Some(_) => Looked { text: user, verdicts: Vec::new() },
+    };
+    let refusal = refusal.or_else(|| user.refusal());
+    let origins = (turn.core.traces && refusal.is_none()).then(|| {
+        let parts = |expr: &Expr, before: &Value, after: &Value| {
+            provenance::realign(context.parts(expr, before), &before.to_text(), &after.to_text())
+        };
+        let of_system = call.system.as_ref().zip(before.0.as_ref()).zip(system.as_ref());
+        let of_system = of_system.map(|((expr, before), after)| parts(expr, before, &after.text));
+        (of_system, parts(&call.user, &before.1, &user.text))
     });
     let (of_system, of_user) = origins.map_or((None, None), |(system, user)| (system, Some(user)));
+    let (system, verdicts) = system.map_or((None, Vec::new()), |looked| (Some(looked.text), looked.verdicts));
+    verdicts.into_iter().chain(user.verdicts).for_each(|verdict| turn.tell(f, verdict));
+    if let Some(refusal) = refusal {
+        return Err(refusal.into());
+    }
     let constant = |text: &str| turn.core.traces.then(|| provenance::constant(text));
     let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
     let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
@@ -40,7 +58,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         say(Role::User, Value::Str(example.input.clone()), constant(&example.input));
         say(Role::Assistant, Value::Str(example.output.clone()), constant(&example.output));
     }
-    say(Role::User, checked.text, of_user);
+    say(Role::User, user.text, of_user);
     conversation::say(turn, f, &mut messages);
     let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
         messages.push(Message { parts: parts.unwrap_or_default(), ..Message::new(role, content) });
@@ -55,7 +73,6 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         let part = constant(&demand);
         say(Role::User, Value::from(demand), part);
     }
-    warn(turn, f, checked.flags);
     let request = ModelRequest {
         speaker: call.speaker.clone(),
         provider: call.model.provider.clone(),
@@ -83,12 +100,8 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
 
 /// Reads the answer. One that does not fit its schema is kept for the call that asks for a better one (decision C14).
 pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, EvalStop> {
-    for guard in &call.guards {
-        match guard {
-            Guard::TokenCap { max_tokens, warn: false } => token_cap::check(turn.core.usage.total(), *max_tokens)?,
-            Guard::CostCap { max_micro, warn: false } => cost_cap::check(turn.core.usage.cost_micro, *max_micro)?,
-            _ => {}
-        }
+    if let Some(refusal) = caps(turn, f, call, false) {
+        return Err(refusal.into());
     }
     if conversation::calls(turn, f, text) {
         return Ok(Value::Null);
@@ -110,23 +123,12 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
     Err(error.into())
 }
 
-/// Caps that only warn.
-pub fn warn_of_caps(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) {
-    let used = turn.core.usage;
-    let over = call.guards.iter().filter_map(|guard| match guard {
-        Guard::TokenCap { max_tokens, warn: true } => token_cap::passed(used.total(), *max_tokens),
-        Guard::CostCap { max_micro, warn: true } => cost_cap::passed(used.cost_micro, *max_micro),
-        _ => None,
-    });
-    warn(turn, f, over.collect());
-}
-
-fn warn(turn: &mut Turn<'_>, f: FrameId, messages: Vec<String>) {
-    for message in messages {
-        if let (Some((_, step)), Some(key)) = (turn.step_of(f), turn.core.frames.get(f).map(|f| f.base.clone())) {
-            turn.note(&key, step.origin, EventKind::Warning { message });
-        }
-    }
+/// Tells what caps on spending come to, those that only warn or those that refuse; the first refusal.
+pub fn caps(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall, warning: bool) -> Option<RunError> {
+    let verdicts: Vec<Verdict> = cap::verdicts(&call.guards, turn.core.usage, warning).collect();
+    let refusal = verdicts.iter().find_map(Verdict::refusal);
+    verdicts.into_iter().for_each(|verdict| turn.tell(f, verdict));
+    refusal
 }
 
 fn schema(turn: &Turn<'_>, call: &ModelCall) -> Option<(std::sync::Arc<str>, Value)> {

@@ -1,0 +1,93 @@
+//! Validators (AEGIS): checks on the result of an iteration. Judges are steps, and their verdicts are weighed by the machine.
+
+use regex::Regex;
+use trefoil_ir::{Validator, ValidatorKind};
+use trefoil_template::Value;
+
+use super::{Ruling, Side, Verdict};
+use crate::answer::{misfit, not_json, structure};
+use crate::schemas::Schemas;
+use crate::text::strip_fence;
+
+/// What a validator that asks nobody comes to; none: it asks judges. `pattern` is its pattern, compiled.
+pub fn check(validator: &Validator, result: &Value, pattern: Option<&Regex>, schemas: &Schemas) -> Option<Verdict> {
+    let checked = match &validator.kind {
+        ValidatorKind::Judges { .. } => return None,
+        ValidatorKind::ExitCode { expected } => match exit_code(result) {
+            code if code == *expected => Ok(()),
+            code => Err(format!("the exit code is {code}, not {expected}")),
+        },
+        ValidatorKind::JsonSchema(schema) => {
+            let value = match answer(result) {
+                Value::Str(text) => match structure(&text) {
+                    Some(value) => Ok(value),
+                    None => Value::parse(strip_fence(&text)).map_err(|e| not_json(&text, &e)),
+                },
+                value => Ok(value),
+            };
+            value.and_then(|value| schemas.check(*schema, &value).map_err(|why| misfit(&why)))
+        }
+        ValidatorKind::Regex { pattern: written, stderr } => {
+            let text = if *stderr { member(result, "stderr") } else { answer(result) };
+            let text = if text.is_null() { "".into() } else { text.to_text() };
+            match pattern {
+                None => Err(format!("`{written}` is not a valid pattern")),
+                Some(regex) if regex.is_match(&text) => Ok(()),
+                Some(_) => Err(format!("`{written}` is not found in the answer")),
+            }
+        }
+    };
+    let score = f64::from(u8::from(checked.is_ok()));
+    Some(weigh(validator, score, 1.0, checked.err().unwrap_or_default()))
+}
+
+/// Whether score and confidence are enough, with the reason where they are not.
+pub fn weigh(validator: &Validator, score: f64, confidence: f64, reasoning: String) -> Verdict {
+    let text = |n: f64| Value::from((n * 1000.0).round() / 1000.0).to_text();
+    let mut short = Vec::new();
+    if score < validator.min_score {
+        short.push(format!("score {} is below {}", text(score), text(validator.min_score)));
+    }
+    if confidence < validator.min_confidence {
+        short.push(format!("confidence {} is below {}", text(confidence), text(validator.min_confidence)));
+    }
+    let judged = matches!(validator.kind, ValidatorKind::Judges { .. });
+    let confidence = judged.then_some(confidence);
+    if short.is_empty() {
+        // What judges say of a result that passes is worth keeping; a check that asks nobody has nothing to say.
+        let why = if judged { reasoning } else { String::new() };
+        return Verdict {
+            score: Some(score),
+            confidence,
+            why,
+            ..Verdict::passed(validator.name.clone(), Side::Result)
+        };
+    }
+    let why = match (judged, reasoning.as_str()) {
+        (true, "") => short.join(" and "),
+        (true, reasoning) => format!("{}: {reasoning}", short.join(" and ")),
+        (false, _) => reasoning,
+    };
+    let verdict = Verdict::found(validator.name.clone(), Side::Result, Ruling::Refused, why);
+    Verdict { score: Some(score), confidence, ..verdict }
+}
+
+/// The text or value that validators look at: of a command's result its stdout.
+pub fn answer(result: &Value) -> Value {
+    match result {
+        Value::Object(object) if object.contains_key("stdout") => member(result, "stdout"),
+        other => other.clone(),
+    }
+}
+
+fn member(result: &Value, name: &str) -> Value {
+    result.get(name).cloned().unwrap_or_default()
+}
+
+/// 0 for a model call: it succeeded, or there would be no result.
+fn exit_code(result: &Value) -> i64 {
+    match result.get("exit_code") {
+        Some(Value::Number(n)) => n.as_i64().unwrap_or(0),
+        _ => 0,
+    }
+}
