@@ -15,6 +15,9 @@ pub struct Conversation {
     pub turn: StepId,
     /// What it may call.
     pub offers: Vec<Offer>,
+    /// What each call has to get past before it is made: [`crate::StepKind::Attempts`] with a body that is the call, as
+    /// `{tool, arguments}`. What fails there is told to the model, and the call is not made.
+    pub gate: Option<StepId>,
     /// Turns, each with at most [`Self::MOST_CALLS`] calls. One that still calls tools after so many fails the step with `MAX_STEPS_EXCEEDED`.
     pub max_turns: u32,
     /// Where that is declared, if it is.
@@ -22,6 +25,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// The body of a gate: the call as it was given.
+    pub const CALL: crate::StepKind = crate::StepKind::Compute(crate::Expr::Read(crate::Source::Result));
     /// Calls that a model may make in one turn; more are not made, and it is told so.
     pub const MOST_CALLS: u32 = 32;
 }

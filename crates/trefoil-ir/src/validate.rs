@@ -146,6 +146,11 @@ impl<'p> Check<'p> {
         if !matches!(self.program.step(conversation.turn).map(|s| &s.kind), Some(StepKind::Model(_))) {
             self.fault("the turns of a conversation are no model calls".to_owned());
         }
+        if let Some(gate) = conversation.gate
+            && !matches!(self.program.step(gate).map(|s| &s.kind), Some(StepKind::Attempts(attempts)) if attempts.max == 1)
+        {
+            self.fault("the gate of a conversation is no check that is made once".to_owned());
+        }
         for offer in &conversation.offers {
             self.schema(offer.parameters);
             match self.program.step(offer.step).map(|s| &s.kind) {

@@ -26,7 +26,9 @@ pub fn children(step: &Step) -> Vec<StepId> {
         StepKind::Graph(graph) => graph.nodes.iter().map(|n| n.step).collect(),
         StepKind::StateMachine(machine) => machine.states.iter().map(|s| s.step).collect(),
         StepKind::Attempts(attempts) => vec![attempts.body],
-        StepKind::Conversation(it) => [it.turn].into_iter().chain(it.offers.iter().map(|o| o.step)).collect(),
+        StepKind::Conversation(it) => {
+            [it.turn].into_iter().chain(it.offers.iter().map(|o| o.step)).chain(it.gate).collect()
+        }
         StepKind::Model(_)
         | StepKind::Tool(_)
         | StepKind::Command(_)

@@ -109,7 +109,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
 /// The steps that only a model begins.
 fn offered(program: &Program) -> HashSet<StepId> {
     let steps = program.steps.iter().filter_map(|step| match &step.kind {
-        StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step)),
+        StepKind::Conversation(it) => Some(it.offers.iter().map(|offer| offer.step).chain(it.gate)),
         _ => None,
     });
     steps.flatten().collect()

@@ -177,7 +177,8 @@ impl<'p> Costs<'p> {
                 // Which tools a model calls, and how often, is its choice.
                 let often = if self.once { 1 } else { u64::from(Conversation::MOST_CALLS) };
                 let called = it.offers.iter().fold(Calls::default(), |all, o| all.or(&self.step(flow, o.step)));
-                self.step(flow, it.turn).plus(&called.times(&Bound::known(often)))
+                let checked = it.gate.map(|gate| self.step(flow, gate)).unwrap_or_default();
+                self.step(flow, it.turn).plus(&called.plus(&checked).times(&Bound::known(often)))
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(id) => self.flow(*id),

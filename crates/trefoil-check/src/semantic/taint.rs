@@ -274,7 +274,8 @@ impl Taint {
             }
             StepKind::Conversation(it) => {
                 // What a model gives a tool is its own; what tools say is in its prompt.
-                let calls = it.offers.iter().filter_map(|offer| program.step(offer.step));
+                let calls = it.offers.iter().map(|offer| offer.step).chain(it.gate);
+                let calls = calls.filter_map(|step| program.step(step));
                 calls.flat_map(walk::callees).for_each(|callee| self.intake(program, callee, &model));
                 inner
             }

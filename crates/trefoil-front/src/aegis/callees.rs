@@ -74,7 +74,8 @@ impl<'m> Callee<'m> {
 
     /// The judges of an agent.
     pub fn of_agent(agent: &'m Agent) -> Vec<Self> {
-        let judges = agent.execution.validation.iter().flat_map(|validator| match &validator.kind {
+        let validators = agent.execution.validation.iter().chain(agent.gate());
+        let judges = validators.flat_map(|validator| match &validator.kind {
             ValidatorKindSpec::Judges { judges, .. } => judges.as_slice(),
             _ => &[],
         });

@@ -244,7 +244,7 @@ impl Printer<'_> {
         self.line(line);
     }
     fn conversation(&mut self, conversation: &Conversation) {
-        let Conversation { turn, offers, max_turns: _, max_turns_at: _ } = conversation;
+        let Conversation { turn, offers, gate, max_turns: _, max_turns_at: _ } = conversation;
         self.step(*turn);
         for Offer { name, description, parameters, pinned, member, all, step, origin: _ } in offers {
             let what = if *all { "tools" } else { "tool" };
@@ -262,6 +262,10 @@ impl Printer<'_> {
                 }
                 p.step(*step);
             });
+        }
+        if let Some(gate) = gate {
+            self.line("each call must pass");
+            self.nested(|p| p.step(*gate));
         }
     }
     fn attempts(&mut self, attempts: &Attempts) {

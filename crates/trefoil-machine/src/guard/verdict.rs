@@ -89,7 +89,7 @@ impl Ruling {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.by, self.ruling.name())?;
-        if let Some(score) = self.score {
+        if let Some(score) = self.score.filter(|_| self.ruling == Ruling::Passed) {
             write!(f, ", score {score}")?;
         }
         if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.finding()) }

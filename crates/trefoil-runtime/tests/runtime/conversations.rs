@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use expect_test::expect;
 use serde_json::json as j;
-use trefoil_ir::{Conversation, Expr, Offer, Program, Source, StepId, StepKind, ToolCall, ToolKind};
+use trefoil_ir::{
+    Attempts, Consensus, Conversation, Expr, Judge, Offer, Program, Source, StepId, StepKind, Strategy, ToolCall,
+    ToolKind, Validator, ValidatorKind,
+};
 use trefoil_runtime::ports::{CallSite, Journal as _};
 use trefoil_runtime::{
     Effects, EntryKind, EventKind, ModelAnswer, ModelError, ModelProvider, ModelRequest, RunOutcome, ToolError,
@@ -144,8 +147,12 @@ fn local(b: &mut Build, name: &str) -> Offer {
 }
 
 fn talk(b: &mut Build, offers: Vec<Offer>, max_turns: u32) -> Arc<Program> {
+    guarded(b, offers, max_turns, None)
+}
+
+fn guarded(b: &mut Build, offers: Vec<Offer>, max_turns: u32, gate: Option<StepId>) -> Arc<Program> {
     let turn = b.model("", "{{input}}");
-    let conversation = Conversation { turn, offers, max_turns, max_turns_at: None };
+    let conversation = Conversation { turn, offers, gate, max_turns, max_turns_at: None };
     let body = b.step("agent", StepKind::Conversation(Box::new(conversation)));
     let main = b.flow("main", body, None);
     std::mem::take(b).program(main)
@@ -397,4 +404,89 @@ fn an_agent_is_a_tool() {
     assert_eq!(json(&outcome.result.unwrap()), j!("done"));
     assert_eq!(talker.keys(), ["agent@1", "agent@1[0]/invoke_helper", "agent@2"]);
     assert!(talker.last().ends_with("Tool to a: you asked who?"), "{}", talker.last());
+}
+
+/// A judge that sees each call before it is made.
+fn gate(b: &mut Build) -> StepId {
+    let say = b.model("", "{{input}}");
+    let judge = b.flow("judge", say, None);
+    let judges = vec![Judge {
+        name: "judge".into(),
+        flow: judge,
+        input: Expr::AsText(Box::new(Expr::Read(Source::Result))),
+        weight: 1.0,
+        timeout_ms: None,
+    }];
+    let consensus = Consensus {
+        strategy: Strategy::WeightedAverage,
+        threshold: 0.7,
+        min_judges: 1,
+        n: None,
+        agreement_factor: 0.7,
+        confidence_factor: 0.3,
+    };
+    let validator = Validator {
+        kind: ValidatorKind::Judges { judges, consensus },
+        min_score: 0.5,
+        min_confidence: 0.0,
+        origin: nowhere(),
+        name: "semantic".into(),
+    };
+    let attempts = Attempts {
+        body: b.step("", Conversation::CALL),
+        max: 1,
+        validators: vec![validator],
+        iteration: b.slot("iteration"),
+        previous_error: b.slot("error"),
+        retry_failures: false,
+    };
+    b.step("(gate)", StepKind::Attempts(attempts))
+}
+
+#[test]
+fn a_call_that_a_judge_rejects_is_not_made_and_the_model_is_told_why() {
+    let talker = Talker::new(|key, request| match key {
+        "agent@1" => calls("Let me see.", &[("a", "look", j!({"n": 1})), ("b", "wipe", j!({"n": 2}))]),
+        "agent@2" => says("done"),
+        _ if request.messages.iter().any(|m| m.content.to_text().contains("wipe")) => {
+            says(r#"{"score": 0.1, "reasoning": "too dangerous"}"#)
+        }
+        _ => says(r#"{"score": 0.9}"#),
+    });
+    let program = || {
+        let mut b = Build::new();
+        let offers = vec![local(&mut b, "look"), local(&mut b, "wipe")];
+        let gate = gate(&mut b);
+        guarded(&mut b, offers, 10, Some(gate))
+    };
+    assert_eq!(trefoil_ir::validate::validate(&program()), [] as [String; 0]);
+    let tools = Toolbox::default();
+    let world = talker.world(&tools);
+    let outcome = world.run(&program(), "x");
+    assert_eq!(json(&outcome.result.unwrap()), j!("done"));
+    assert_eq!(tools.called(), [("agent@1[0]/look".to_owned(), 1)]);
+    let mut keys = talker.keys();
+    keys.sort();
+    assert_eq!(keys, ["agent@1", "agent@1[0]/(gate)#1/judge", "agent@1[1]/(gate)#1/judge", "agent@2"]);
+    expect![[r#"
+        User: x
+        Assistant: Let me see. a:look{"n":1} b:wipe{"n":2}
+        Tool to a: {"look":{"n":1}}
+        Tool to b: {"error":"`semantic` did not pass: score 0.1 is below 0.5: too dangerous"}"#]].assert_eq(&talker.last());
+    let verdicts = world.kinds().into_iter().filter_map(|kind| match kind {
+        EventKind::Verdict(verdict) => Some(verdict.to_string()),
+        _ => None,
+    });
+    let mut verdicts: Vec<String> = verdicts.collect();
+    verdicts.sort();
+    expect![[r#"
+        semantic passed, score 0.9
+        semantic refused, score 0.1: score 0.1 is below 0.5: too dangerous"#]].assert_eq(&verdicts.join("\n"));
+    let entries = world.journal.entries("r1");
+    for kept in 1..entries.len() {
+        let tools = Toolbox { idempotent: true, ..Toolbox::default() };
+        let outcome = cut(&talker.world(&tools), &entries[..kept], &program());
+        assert_eq!(outcome.result.map(|v| json(&v)), Ok(j!("done")), "cut after {kept} entries");
+        assert!(tools.called().iter().all(|(key, _)| key == "agent@1[0]/look"), "{:?}", tools.called());
+    }
 }

@@ -117,18 +117,9 @@ impl<'p> Description<'p> {
                 What::States { machine, states: self.nodes(flow, machine.states.iter().map(|s| s.step)) }
             }
             StepKind::Attempts(attempts) => {
-                let mut notes = Vec::new();
-                let mut judges = Vec::new();
-                notes.extend((attempts.max > 1).then(|| format!("up to {} attempts", attempts.max)));
-                for validator in &attempts.validators {
-                    let ValidatorKind::Judges { judges: all, .. } = &validator.kind else {
-                        notes.push(format!("checked by {}", validator.name));
-                        continue;
-                    };
-                    let names: Vec<_> = all.iter().map(|j| &*j.name).collect();
-                    notes.push(format!("judged by {}", names.join(", ")));
-                    judges.extend(all.iter().map(|j| (j.name.clone(), j.flow)));
-                }
+                let (checks, judges) = checks(attempts);
+                let tries = (attempts.max > 1).then(|| format!("up to {} attempts", attempts.max));
+                let notes = tries.into_iter().chain(checks).collect();
                 What::Turns { notes, role: "judge", beside: judges, body: one(attempts.body)? }
             }
             StepKind::Conversation(it) => {
@@ -138,7 +129,13 @@ impl<'p> Description<'p> {
                 };
                 let names: Vec<_> = it.offers.iter().map(called).collect();
                 let turns = format!("up to {} turns", it.max_turns);
-                let notes = vec![turns, format!("may call {}", names.join(", "))];
+                let mut notes = vec![turns, format!("may call {}", names.join(", "))];
+                let gate = it.gate.and_then(|gate| match &self.program.step(gate)?.kind {
+                    StepKind::Attempts(attempts) => Some(checks(attempts)),
+                    _ => None,
+                });
+                let (checks, judges) = gate.unwrap_or_default();
+                notes.extend(checks.into_iter().map(|check| format!("calls {check}")));
                 let flows = |offer: &trefoil_ir::Offer| {
                     let callees = self.program.step(offer.step).map(walk::callees).unwrap_or_default();
                     let called = |flow: FlowId| match callees.as_slice() {
@@ -147,7 +144,7 @@ impl<'p> Description<'p> {
                     };
                     callees.iter().map(|flow| (called(*flow), *flow)).collect::<Vec<_>>()
                 };
-                let beside = it.offers.iter().flat_map(flows).collect();
+                let beside = it.offers.iter().flat_map(flows).chain(judges).collect();
                 What::Turns { notes, role: "tool", beside, body: one(it.turn)? }
             }
             StepKind::Call(call) => match &call.callee {
@@ -171,4 +168,19 @@ impl<'p> Description<'p> {
         };
         What::Effect { title, says }
     }
+}
+
+/// What the validators of attempts are, and the judges among them.
+fn checks(attempts: &trefoil_ir::Attempts) -> (Vec<String>, Vec<(Arc<str>, FlowId)>) {
+    let (mut notes, mut judges) = (Vec::new(), Vec::new());
+    for validator in &attempts.validators {
+        let ValidatorKind::Judges { judges: all, .. } = &validator.kind else {
+            notes.push(format!("checked by {}", validator.name));
+            continue;
+        };
+        let names: Vec<_> = all.iter().map(|j| &*j.name).collect();
+        notes.push(format!("judged by {}", names.join(", ")));
+        judges.extend(all.iter().map(|j| (j.name.clone(), j.flow)));
+    }
+    (notes, judges)
 }

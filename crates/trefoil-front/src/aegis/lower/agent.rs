@@ -29,10 +29,12 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: &A
     lowering.baked.extend(names.baked.iter().cloned());
     let (intake, mut init) = take_in(lowering, file, agent, names);
     let user = prompt(file, agent, names, texts);
-    let validators = validator::lower(lowering, file, agent, names.prompt.input);
+    let validators = validator::lower(lowering, file, agent, names.prompt.input, agent.execution.validation.iter());
     let execution = &agent.execution;
     let simple = execution.max_iterations == 1 && execution.validation.is_empty();
-    let mut body = model(lowering, file, agent, user, simple);
+    let mut slots = names.slots.clone();
+    let gate = gate(lowering, file, agent, names, &mut slots);
+    let mut body = model(lowering, file, agent, user, simple, gate);
     let (iteration, previous_error) = (names.prompt.iteration, names.prompt.previous_error);
     if simple {
         init.push((iteration, Expr::Const(Value::from(1i64))));
@@ -56,7 +58,7 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, names: &A
         name: agent.identity.name.clone(),
         sort: "agent",
         origin,
-        slots: names.slots.0.clone(),
+        slots: slots.0,
         intake,
         init,
         body,
@@ -83,8 +85,35 @@ fn prompt(file: FileId, agent: &Agent, names: &AgentNames, texts: &Texts) -> Exp
     made.unwrap_or_else(|| constant(""))
 }
 
+/// What each tool call has to get past.
+fn gate(
+    lowering: &mut Lowering<'_>,
+    file: FileId,
+    agent: &Agent,
+    names: &AgentNames,
+    slots: &mut Slots,
+) -> Option<StepId> {
+    let mut specs = agent.gate().peekable();
+    specs.peek()?;
+    let validators = validator::lower(lowering, file, agent, names.prompt.input, specs);
+    let origin = Location::new(file, agent.execution.tool_validation_at.unwrap_or(agent.identity.span));
+    let body = lowering.builder.step(plain(Conversation::CALL, origin));
+    // Nobody reads those.
+    let [iteration, previous_error] = ["(iteration)", "(previous error)"].map(|name| slots.add(name));
+    let attempts = Attempts { body, max: 1, validators, iteration, previous_error, retry_failures: false };
+    let label = Some("(tool_validation)".into());
+    Some(lowering.builder.step(Step { label, ..plain(StepKind::Attempts(attempts), origin) }))
+}
+
 /// The model call of one iteration; `simple`: there is only one.
-fn model(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, user: Expr, simple: bool) -> StepId {
+fn model(
+    lowering: &mut Lowering<'_>,
+    file: FileId,
+    agent: &Agent,
+    user: Expr,
+    simple: bool,
+    gate: Option<StepId>,
+) -> StepId {
     let execution = &agent.execution;
     let origin = Location::new(file, agent.identity.span);
     let at = |span| Location::new(file, span);
@@ -114,8 +143,8 @@ fn model(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, user: Expr, s
     if !agent.tools.is_empty() {
         let turn = lowering.builder.step(plain(kind, origin));
         let offers = agent.tools.iter().map(|tool| offer(lowering, file, tool)).collect();
-        kind =
-            StepKind::Conversation(Box::new(Conversation { turn, offers, max_turns: MAX_TURNS, max_turns_at: None }));
+        let talk = Conversation { turn, offers, gate, max_turns: MAX_TURNS, max_turns_at: None };
+        kind = StepKind::Conversation(Box::new(talk));
     }
     lowering.builder.step(Step {
         label: Some(agent.identity.name.clone()),

@@ -1,4 +1,4 @@
-//! `execution.validation`: the checks between two iterations of an agent (decision E10).
+//! `execution.validation`, the checks between two iterations of an agent (decision E10), and `tool_validation`, those before a call.
 
 use trefoil_ir::{Expr, Schema, SlotId, Source, Validator, ValidatorKind};
 use trefoil_syntax::{FileId, Location};
@@ -9,8 +9,14 @@ use crate::aegis::manifest::agent::Agent;
 use crate::aegis::manifest::consensus;
 use crate::aegis::manifest::execution::{ValidatorKindSpec, ValidatorSpec};
 
-/// All validators of an agent, in order.
-pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, input: SlotId) -> Vec<Validator> {
+/// Validators of an agent, in order.
+pub fn lower<'a>(
+    lowering: &mut Lowering<'_>,
+    file: FileId,
+    agent: &Agent,
+    input: SlotId,
+    specs: impl Iterator<Item = &'a ValidatorSpec>,
+) -> Vec<Validator> {
     let validator = |spec: &ValidatorSpec| Validator {
         kind: kind(lowering, file, agent, spec, input),
         min_score: spec.min_score,
@@ -18,7 +24,7 @@ pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, input: Sl
         origin: Location::new(file, spec.span),
         name: spec.name.into(),
     };
-    agent.execution.validation.iter().map(validator).collect()
+    specs.map(validator).collect()
 }
 
 fn kind(

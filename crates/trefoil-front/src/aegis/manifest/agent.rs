@@ -6,7 +6,7 @@ use trefoil_syntax::suggest::{self, Near};
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{Diagnostic, Location, Span};
 
-use super::execution::{self, Execution};
+use super::execution::{self, Execution, ValidatorSpec};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::tools::{self, Tool};
@@ -42,6 +42,13 @@ pub struct Agent {
     pub tools: Vec<Tool>,
     /// What it declares that this version does not run.
     pub refused: Vec<RefusedFeature>,
+}
+
+impl Agent {
+    /// What looks at each tool call before it is made; nothing where no tools are called.
+    pub fn gate(&self) -> impl Iterator<Item = &ValidatorSpec> {
+        self.execution.tool_validation.iter().filter(|_| !self.tools.is_empty())
+    }
 }
 
 /// An entry of `context` that has a text.
@@ -138,13 +145,8 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     if let Some(entry) = spec.take("tools") {
         agent.tools = tools::read(reader, &entry.value);
     }
-    if let Some(span) = agent.execution.tool_validation {
-        if agent.tools.is_empty() {
-            reader.warning("no-effect", span, "`tool_validation` has no effect: the agent has no tools");
-        } else {
-            let why = "nothing judges a tool call before it is made";
-            agent.refused.push(RefusedFeature::report(reader, span, "`tool_validation`", why));
-        }
+    if let Some(span) = agent.execution.tool_validation_at.filter(|_| agent.tools.is_empty()) {
+        reader.warning("no-effect", span, "`tool_validation` has no effect: the agent has no tools");
     }
     if let Some(entry) = spec.take("output_handler") {
         agent.refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut agent.handler_templates));

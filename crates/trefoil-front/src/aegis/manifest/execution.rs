@@ -27,8 +27,10 @@ pub struct Execution {
     pub llm_timeout_at: Option<Span>,
     /// In order.
     pub validation: Vec<ValidatorSpec>,
-    /// Where judges of tool calls are declared, if there are any.
-    pub tool_validation: Option<Span>,
+    /// What looks at each tool call before it is made, in order.
+    pub tool_validation: Vec<ValidatorSpec>,
+    /// Where that is declared, if it is.
+    pub tool_validation_at: Option<Span>,
 }
 
 impl Default for Execution {
@@ -40,7 +42,8 @@ impl Default for Execution {
             llm_timeout_ms: 300_000,
             llm_timeout_at: None,
             validation: Vec::new(),
-            tool_validation: None,
+            tool_validation: Vec::new(),
+            tool_validation_at: None,
         }
     }
 }
@@ -134,8 +137,8 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     }
     if let Some(entry) = fields.take("tool_validation") {
         let items = reader.list(&entry.value, "tool_validation").unwrap_or_default();
-        items.iter().for_each(|item| drop(read_validator(reader, item)));
-        execution.tool_validation = (!items.is_empty()).then_some(entry.key.span);
+        execution.tool_validation = items.iter().filter_map(|item| read_validator(reader, item)).collect();
+        execution.tool_validation_at = (!items.is_empty()).then_some(entry.key.span);
     }
     if let Some(entry) = fields.take("memory")
         && reader.boolean(&entry.value, "memory") == Some(true)

@@ -144,7 +144,7 @@ pub enum Moment {
 }
 
 /// The slots of one flow.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Slots(pub Vec<Slot>);
 
 impl Slots {

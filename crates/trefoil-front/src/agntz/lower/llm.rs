@@ -92,7 +92,7 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
     let max_turns_at = agent.max_turns_at.map(|at| Location::new(bound.at.file, at));
     let label = step.label.take();
     let turn = lowering.builder.step(step);
-    let conversation = Conversation { turn, offers, max_turns, max_turns_at };
+    let conversation = Conversation { turn, offers, gate: None, max_turns, max_turns_at };
     let step = Step { label, ..plain(StepKind::Conversation(Box::new(conversation)), bound.origin) };
     Some(lowering.builder.step(step))
 }

@@ -17,8 +17,10 @@ use crate::provenance::{From, Origin, TextPart};
 use crate::request::{Message, Request, Role, ToolSpec, ToolUse};
 use crate::said;
 
-/// The turn's place among the children; the calls of a turn come after it.
+/// The turn's place among the children; the calls of a turn come after it, and then what they have to get past.
 const TURN: u32 = 0;
+/// The place of the first call's gate.
+const GATE: u32 = TURN + 1 + Conversation::MOST_CALLS;
 /// Failures that end the conversation: what they say is for whoever runs it, not for the model.
 const END_ALL: &[&str] = &[
     "BUDGET_EXCEEDED",
@@ -41,6 +43,8 @@ pub struct Talk {
     said: Vec<Said>,
     /// What the turn that has just ended wants.
     wants: Option<(Value, Vec<ToolUse>)>,
+    /// Calls that still have to get past the gate, by their place in the turn.
+    held: Vec<(u32, usize, Given)>,
     /// Calls under way.
     left: usize,
 }
@@ -69,6 +73,15 @@ pub struct Given {
     pub tool: Option<Arc<str>>,
     /// An object.
     pub arguments: Value,
+}
+
+/// The call that a gate is about, for the body of the gate: `{tool, arguments}`.
+pub fn held(turn: &Turn<'_>, f: FrameId) -> Option<Value> {
+    let gate = turn.core.frames.get(f)?.parent?;
+    let frame = turn.core.frames.get(gate)?;
+    let at = frame.place.checked_sub(GATE)? as usize;
+    let call = &around(turn, gate)?.said.last()?.calls.get(at)?.what;
+    Some([("tool", Value::Str(call.name.clone())), ("arguments", call.arguments.clone())].into_iter().collect())
 }
 
 /// What was given to the step of a frame, if a model called it.
@@ -167,7 +180,15 @@ pub fn ended(
         },
         (TURN, Outcome::Failed(_)) => turn.push(Task::Settle(f, outcome.clone())),
         (_, Outcome::Failed(error)) if ends_all(error) => turn.push(Task::Settle(f, outcome.clone())),
-        (call, outcome) => {
+        (GATE.., Outcome::Done(_)) => {
+            let at = place - GATE;
+            let held = talk.held.iter().position(|(held, ..)| *held == at);
+            if let Some((_, offer, given)) = held.map(|held| talk.held.swap_remove(held)) {
+                return make(turn, f, it, at, offer, given);
+            }
+        }
+        (place, outcome) => {
+            let call = if place >= GATE { place - GATE + TURN + 1 } else { place };
             let told = match outcome {
                 Outcome::Done(value) => value.text(),
                 Outcome::Failed(error) => failure(&error.message),
@@ -234,14 +255,37 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
     }
     // Reversed: the stack's top is the first.
     for (at, offer, given) in begun.into_iter().rev() {
-        let Some(offer) = it.offers.get(offer) else { continue };
-        turn.spawn_step(f, TURN + 1 + at, offer.step, None, |path| {
+        let Some(gate) = it.gate else {
+            make(turn, f, it, at, offer, given)?;
+            continue;
+        };
+        if let Some(talk) = self::talk(turn, f) {
+            talk.held.push((at, offer, given));
+        }
+        turn.spawn_step(f, GATE + at, gate, None, |path| {
             path.pass(number).item(at);
         })?;
-        let spawned = turn.core.frames.get(f).and_then(|frame| frame.first_child);
-        if let Some(frame) = spawned.and_then(|child| turn.core.frames.get_mut(child)) {
-            frame.aside.get_or_insert_default().given = Some(given);
-        }
+    }
+    Ok(())
+}
+
+/// Makes a call.
+fn make(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    it: &Conversation,
+    at: u32,
+    offer: usize,
+    given: Given,
+) -> Result<(), EvalStop> {
+    let Some(offer) = it.offers.get(offer) else { return Ok(()) };
+    let Some(number) = talk(turn, f).map(|talk| talk.turn) else { return Ok(()) };
+    turn.spawn_step(f, TURN + 1 + at, offer.step, None, |path| {
+        path.pass(number).item(at);
+    })?;
+    let spawned = turn.core.frames.get(f).and_then(|frame| frame.first_child);
+    if let Some(frame) = spawned.and_then(|child| turn.core.frames.get_mut(child)) {
+        frame.aside.get_or_insert_default().given = Some(given);
     }
     Ok(())
 }

@@ -32,7 +32,10 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result
         StepKind::Command(call) => effects::command(turn, f, call),
         StepKind::Human(call) => person::start(turn, f, call),
         StepKind::Wait { ms } => effects::wait(turn, f, *ms),
-        StepKind::Compute(expr) => Ok(Started::Done(turn.context(f, None, None).expr(expr)?)),
+        StepKind::Compute(expr) => {
+            let held = conversation::held(turn, f);
+            Ok(Started::Done(turn.context(f, held.as_ref(), None).expr(expr)?))
+        }
         StepKind::Sequence(steps) => sequence::start(turn, f, steps),
         StepKind::Parallel(parallel) => parallel::start(turn, f, parallel),
         StepKind::Branch { arms, otherwise } => branch::start(turn, f, arms, *otherwise),
