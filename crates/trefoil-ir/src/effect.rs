@@ -27,10 +27,9 @@ pub struct ModelCall {
     pub places: Vec<(&'static str, Location)>,
     /// What the answer is read as.
     pub format: AnswerFormat,
-    /// Applied to the user message before the call (input side) and to the answer after it (output side), in order.
+    /// Applied before the call to the user message and to what data puts into the system prompt (not to the author's own words
+    /// there), and to the answer after it, in order.
     pub guards: Vec<Guard>,
-    /// The guards also look at what data puts into the system prompt. The author's own words there are not looked at.
-    pub guards_prompt: bool,
     /// Text may be shown while it arrives. Guards that can change or refuse the answer hold it back.
     pub stream: bool,
 }

@@ -8,8 +8,13 @@ use crate::flow::Program;
 use crate::print::canonical;
 
 /// The version of the semantics. Raised when the same [canonical] program would run differently from before: a journal that
-/// was written under another version is not replayed, and a result that was kept under it is not used.
-pub const SEMANTICS: u32 = 1;
+/// was written under another version is replayed only as long as every activity is the same, and that is said.
+///
+/// | | |
+/// |---|---|
+/// | 1 | the first |
+/// | 2 | guardrails also look at what data puts into a system prompt |
+pub const SEMANTICS: u32 = 2;
 
 /// SHA-256 of the version of the semantics and the [canonical] form of a program. Equal: the same runs. It does not depend on
 /// how files are named, laid out or commented, nor on the machine.
@@ -26,8 +31,13 @@ impl Fingerprint {
 impl Program {
     /// What it is known by.
     pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint_under(SEMANTICS)
+    }
+
+    /// What a build of another version of the semantics knew it by.
+    pub fn fingerprint_under(&self, semantics: u32) -> Fingerprint {
         let mut hash = Sha256::new();
-        hash.update(format!("trefoil program, semantics {SEMANTICS}\n"));
+        hash.update(format!("trefoil program, semantics {semantics}\n"));
         hash.update(canonical(self));
         Fingerprint(hash.finalize().into())
     }

@@ -110,7 +110,6 @@ fn model() -> StepKind {
         places: Vec::new(),
         format: AnswerFormat::Text,
         guards: vec![],
-        guards_prompt: false,
         stream: false,
     }))
 }

@@ -154,7 +154,6 @@ impl Build {
             places: Vec::new(),
             format: AnswerFormat::Text,
             guards: Vec::new(),
-            guards_prompt: false,
             stream: true,
         }
     }

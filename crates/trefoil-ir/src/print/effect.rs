@@ -7,19 +7,8 @@ use crate::effect::{AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelC
 impl Printer<'_> {
     pub(super) fn model(&mut self, call: &ModelCall) {
         // Its name and model are in the head.
-        let ModelCall {
-            speaker: _,
-            model: _,
-            system,
-            examples,
-            user,
-            parameters,
-            places: _,
-            format,
-            guards,
-            guards_prompt,
-            stream,
-        } = call;
+        let ModelCall { speaker: _, model: _, system, examples, user, parameters, places: _, format, guards, stream } =
+            call;
         if let Some(system) = system {
             self.line(format!("system {}", self.expr(system)));
         }
@@ -35,9 +24,6 @@ impl Printer<'_> {
         self.parameters(parameters);
         for guard in guards {
             self.line(guard_text(guard));
-        }
-        if *guards_prompt {
-            self.line("guards look at the system prompt");
         }
         if !stream {
             self.line("held back");

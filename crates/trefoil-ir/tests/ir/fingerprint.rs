@@ -537,7 +537,7 @@ fn the_fingerprint_of_a_program_stays_as_it_is() {
     let main = b.flow("main", body, None);
     let program = b.program(main);
     expect![[r#"
-        35123a9e867ee1cebce1778450a415eaa4bd5ee3a4fb9b99b8977ab28adc6a12
+        418e97b704f3b2f4454a5ee6f4fa4ebacfdd3656cbde388cbb578859f2b16d3a
         program `main` entry flow 0
 
         flow 0 pipeline `main`

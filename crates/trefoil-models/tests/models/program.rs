@@ -21,7 +21,6 @@ pub fn one_call() -> Program {
         places: Vec::new(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
-        guards_prompt: false,
         stream: false,
     })))
 }

@@ -472,7 +472,8 @@ fn a_call_that_a_judge_rejects_is_not_made_and_the_model_is_told_why() {
         User: x
         Assistant: Let me see. a:look{"n":1} b:wipe{"n":2}
         Tool to a: {"look":{"n":1}}
-        Tool to b: {"error":"`semantic` did not pass: score 0.1 is below 0.5: too dangerous"}"#]].assert_eq(&talker.last());
+        Tool to b: {"error":"`semantic` did not pass: score 0.1 is below 0.5: too dangerous"}"#]]
+    .assert_eq(&talker.last());
     let verdicts = world.kinds().into_iter().filter_map(|kind| match kind {
         EventKind::Verdict(verdict) => Some(verdict.to_string()),
         _ => None,
@@ -481,7 +482,8 @@ fn a_call_that_a_judge_rejects_is_not_made_and_the_model_is_told_why() {
     verdicts.sort();
     expect![[r#"
         semantic passed, score 0.9
-        semantic refused, score 0.1: score 0.1 is below 0.5: too dangerous"#]].assert_eq(&verdicts.join("\n"));
+        semantic refused: score 0.1 is below 0.5: too dangerous"#]]
+    .assert_eq(&verdicts.join("\n"));
     let entries = world.journal.entries("r1");
     for kept in 1..entries.len() {
         let tools = Toolbox { idempotent: true, ..Toolbox::default() };

@@ -255,7 +255,6 @@ fn every_check_of_a_call_is_told_and_a_system_prompt_is_looked_at_where_data_is(
             let pii =
                 Guard::Pii { entities: vec![PiiEntity::Email], action: PiiAction::Redact, replacement: "[X]".into() };
             call.guards = vec![pii, Guard::Injection, Guard::TokenCap { max_tokens: 100, warn: true }];
-            call.guards_prompt = true;
             call.system = Some(Expr::Template(system));
         }
         let main = b.flow("main", say, None);
@@ -372,14 +371,14 @@ fn a_journal_of_something_else_is_refused_by_name() {
     assert_eq!(json(&resume(program("x", "say"), None).0.unwrap()), j!("x"));
     let other = resume(program("y", "say"), None).0.unwrap_err();
     assert_eq!(other.code, "NONDETERMINISM");
-    expect!["the journal is for program ad841f8035d014db, but this is program dfe4a992265dad41"]
+    expect!["the journal is for program 637cc287eacea8e0, but this is program 65d08678d57daef0"]
         .assert_eq(&other.message);
     // Of other semantics: what was asked for is compared, key by key.
     let (result, events) = resume(program("x", "say"), Some(0));
     assert_eq!(json(&result.unwrap()), j!("x"));
     let warned =
         events.iter().find_map(|e| if let EventKind::Warning { message } = &e.kind { Some(message) } else { None });
-    expect!["the run began under version 0 of the semantics and goes on under version 1: every step that ended is compared with what this version asks for"].assert_eq(warned.unwrap());
+    expect!["the run began under version 0 of the semantics and goes on under version 2: every step that ended is compared with what this version asks for"].assert_eq(warned.unwrap());
     let other_step = resume(program("x", "tell"), Some(0)).0.unwrap_err();
     assert_eq!(other_step.code, "NONDETERMINISM");
     expect!["entry 1 is `say` (model), but the program does not ask for that"].assert_eq(&other_step.message);

@@ -135,7 +135,6 @@ fn model(
         places: execution.llm_timeout_at.map(|span| ("timeout_ms", at(span))).into_iter().collect(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
-        guards_prompt: false,
         stream: true,
     };
     let written = execution.iteration_timeout_at.filter(|_| timeout_ms == execution.iteration_timeout_ms);
@@ -227,7 +226,6 @@ pub fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
         places: Vec::new(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
-        guards_prompt: false,
         stream: true,
     };
     let body = Step { label: Some(name.clone()), ..plain(StepKind::Model(Box::new(call)), origin) };

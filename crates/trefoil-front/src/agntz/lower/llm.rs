@@ -77,7 +77,6 @@ fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, 
         places: model.places.clone(),
         format,
         guards: Vec::new(),
-        guards_prompt: false,
         stream,
     };
     let mut step = plain(StepKind::Model(Box::new(call)), bound.origin);

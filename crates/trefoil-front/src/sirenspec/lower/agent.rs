@@ -1,6 +1,6 @@
 //! Agent nodes: one model call, retried, with something in its place when it fails.
 
-use trefoil_ir::{Expr, ModelCall, OnFailure as Remaining, Retry, Source, StepKind, walk};
+use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
 use trefoil_template::Value;
 
 use super::flow::{Made, Scope, Workflow};
@@ -20,7 +20,7 @@ pub fn lower(
     let guards = flow.guards(made, agent.guardrails.as_ref());
     let message = flow.message(made, carried, at);
     let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), message, guards);
-    instruct(&mut call, system(flow, &mut Scope::plain(at), agent));
+    call.system = system(flow, &mut Scope::plain(at), agent);
     call.parameters.max_tokens = node.max_tokens;
     call.places.extend(node.max_tokens_at.map(|at| ("max_tokens", flow.at(at))));
     call.stream = node.streaming;
@@ -37,15 +37,6 @@ pub fn lower(
 
 fn tries(retry: &Retry) -> bool {
     retry.max_attempts > 1
-}
-
-/// Gives a call its system message. Guardrails look at what data puts into it too: texts of strangers are as dangerous there as in
-/// the user message (decision S12).
-pub fn instruct(call: &mut ModelCall, system: Option<Expr>) {
-    if let Some(system) = &system {
-        walk::sources(system, &mut |_| call.guards_prompt = !call.guards.is_empty());
-    }
-    call.system = system;
 }
 
 /// The agent's system message; a run takes empty text for none.

@@ -67,7 +67,7 @@ fn worker(
             let guards = flow.guards(made, agent.guardrails.as_ref());
             let user = user_message(flow, made, carried, node, instance, &mut scope);
             let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), user, guards);
-            agent::instruct(&mut call, agent::system(flow, &mut scope, agent));
+            call.system = agent::system(flow, &mut scope, agent);
             Step {
                 kind: StepKind::Model(Box::new(call)),
                 label: Some(agent.id.value.clone()),

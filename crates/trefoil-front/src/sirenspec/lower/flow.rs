@@ -158,7 +158,6 @@ impl Workflow<'_> {
             places: Vec::new(),
             format: trefoil_ir::AnswerFormat::Text,
             guards,
-            guards_prompt: false,
             stream: true,
         }
     }

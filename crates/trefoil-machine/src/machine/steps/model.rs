@@ -22,10 +22,11 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let system = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some(""));
     let before = (system.clone(), user.clone());
     let of = |expr, text: &Value| context.placeholders(expr, text);
-    let system = call.system.as_ref().zip(system).map(|(expr, text)| match call.guards_prompt {
-        true => guard::message(&call.guards, Side::Prompt, text.clone(), &|| of(expr, &text)),
-        false => Looked { text, verdicts: Vec::new() },
-    });
+    let system = call
+        .system
+        .as_ref()
+        .zip(system)
+        .map(|(expr, text)| guard::message(&call.guards, Side::Prompt, text.clone(), &|| of(expr, &text)));
     let refusal = system.as_ref().and_then(Looked::refusal);
     let user = match &refusal {
         None => guard::message(&call.guards, Side::Input, user, &|| of(&call.user, &before.1)),
