@@ -69,12 +69,7 @@ impl Trace {
                 self.note(event, format!("iteration {iteration} did not validate: {reason}"));
             }
             EventKind::Verdict(verdict) => self.ruled(event, verdict),
-            EventKind::Warning { message } => {
-                if event.key.is_some() {
-                    self.note(event, format!("warning: {message}"));
-                }
-                self.warnings.push(message.clone());
-            }
+            EventKind::Warning { message } => self.warned(event, message),
             EventKind::RunFinished { output, error, usage, calls, duration_ms } => {
                 let how = match error {
                     None => "done",
@@ -91,6 +86,12 @@ impl Trace {
                 });
             }
         }
+    }
+    fn warned(&mut self, event: &Event, message: &str) {
+        if event.key.is_some() {
+            self.note(event, format!("warning: {message}"));
+        }
+        self.warnings.push(message.to_owned());
     }
     /// A check of a text came to something. What it found is a note; of an iteration that has one already.
     fn ruled(&mut self, event: &Event, verdict: &Verdict) {

@@ -186,9 +186,9 @@ fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value
     put("notes", notes.collect());
     if !step.verdicts.is_empty() {
         let verdict = |(at, verdict): &(u64, Verdict)| {
-            let mut all = json!(verdict);
-            all["at_ms"] = json!(at);
-            all
+            let Value::Object(mut all) = json!(verdict) else { return Value::Null };
+            all.insert("at_ms".to_owned(), json!(at));
+            Value::Object(all)
         };
         put("verdicts", step.verdicts.iter().map(verdict).collect());
     }

@@ -17,49 +17,24 @@ use crate::request::{Message, ModelRequest, Request, Role};
 /// Asks for the call.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Started, EvalStop> {
     let context = turn.context(f, None, None);
-    let system = call.system.as_ref().map(|e| context.passing(e)).transpose()?;
-    let user = text_of(&context.passing(&call.user)?);
-    let system = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some(""));
-    let before = (system.clone(), user.clone());
-    let of = |expr, text: &Value| context.placeholders(expr, text);
-    let system = call
-        .system
-        .as_ref()
-        .zip(system)
-        .map(|(expr, text)| guard::message(&call.guards, Side::Prompt, text.clone(), &|| of(expr, &text)));
-    let refusal = system.as_ref().and_then(Looked::refusal);
-    let user = match &refusal {
-        None => guard::message(&call.guards, Side::Input, user, &|| of(&call.user, &before.1)),
-        Some(_) => Looked { text: user, verdicts: Vec::new() },
-    };
-    let refusal = refusal.or_else(|| user.refusal());
-    let origins = (turn.core.traces && refusal.is_none()).then(|| {
-        let parts = |expr: &Expr, before: &Value, after: &Value| {
-            provenance::realign(context.parts(expr, before), &before.to_text(), &after.to_text())
-        };
-        let of_system = call.system.as_ref().zip(before.0.as_ref()).zip(system.as_ref());
-        let of_system = of_system.map(|((expr, before), after)| parts(expr, before, &after.text));
-        (of_system, parts(&call.user, &before.1, &user.text))
-    });
-    let (of_system, of_user) = origins.map_or((None, None), |(system, user)| (system, Some(user)));
-    let (system, verdicts) = system.map_or((None, Vec::new()), |looked| (Some(looked.text), looked.verdicts));
-    verdicts.into_iter().chain(user.verdicts).for_each(|verdict| turn.tell(f, verdict));
-    if let Some(refusal) = refusal {
-        return Err(refusal.into());
-    }
+    let text = |expr| Ok::<_, EvalStop>((expr, text_of(&context.passing(expr)?)));
+    let system = call.system.as_ref().map(text).transpose()?.filter(|(_, text)| text.as_str() != Some(""));
+    let user = text(&call.user)?;
+    let system = system.map(|message| checked(turn, f, call, message, Side::Prompt)).transpose()?;
+    let (user, of_user) = checked(turn, f, call, user, Side::Input)?;
     let constant = |text: &str| turn.core.traces.then(|| provenance::constant(text));
     let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
     let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
         messages.push(Message { parts: parts.unwrap_or_default(), ..Message::new(role, content) });
     };
-    if let Some(system) = system {
+    if let Some((system, of_system)) = system {
         say(Role::System, system, of_system);
     }
     for example in &call.examples {
         say(Role::User, Value::Str(example.input.clone()), constant(&example.input));
         say(Role::Assistant, Value::Str(example.output.clone()), constant(&example.output));
     }
-    say(Role::User, user.text, of_user);
+    say(Role::User, user, of_user);
     conversation::say(turn, f, &mut messages);
     let mut say = |role, content, parts: Option<Vec<provenance::TextPart>>| {
         messages.push(Message { parts: parts.unwrap_or_default(), ..Message::new(role, content) });
@@ -87,8 +62,6 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         provisional: call.guards.iter().any(guard::holds_back),
         tools: conversation::tools(turn, f),
     };
-    // What is weighed as the request's own must not be held by anybody else.
-    drop(before);
     let request = Request::Model(Box::new(request));
     if turn.may_pay(f, &request) && turn.may_call(f) {
         turn.effect(f, request);
@@ -97,6 +70,27 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         }
     }
     Ok(Started::Running)
+}
+
+/// A message as the guards leave it, and where its parts came from if somebody wants to know.
+fn checked(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    call: &ModelCall,
+    (expr, text): (&Expr, Value),
+    side: Side,
+) -> Result<(Value, Option<Vec<TextPart>>), EvalStop> {
+    let context = turn.context(f, None, None);
+    let Looked { text: checked, verdicts } =
+        guard::message(&call.guards, side, text.clone(), &|| context.placeholders(expr, &text));
+    let refusal = verdicts.last().and_then(Verdict::refusal);
+    let parts = (turn.core.traces && refusal.is_none())
+        .then(|| provenance::realign(context.parts(expr, &text), &text.to_text(), &checked.to_text()));
+    verdicts.into_iter().for_each(|verdict| turn.tell(f, verdict));
+    match refusal {
+        Some(refusal) => Err(refusal.into()),
+        None => Ok((checked, parts)),
+    }
 }
 
 /// Reads the answer. One that does not fit its schema is kept for the call that asks for a better one (decision C14).
