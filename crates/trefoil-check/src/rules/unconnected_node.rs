@@ -1,4 +1,4 @@
-//! A node that edges connect with no other, in a graph that has edges.
+//! A node that edges connect with no other, in a graph that has edges, and one that lost the edge which decided whether it runs.
 
 use trefoil_ir::{Graph, StepKind};
 use trefoil_syntax::Severity;
@@ -29,6 +29,14 @@ fn run(cx: &mut Context<'_>) {
             let finding = cx.finding(origin, message);
             cx.report(finding.help("add an edge if it should run after another node"));
         }
+        for (at, beside, from) in undecided(graph) {
+            let steps = [at, beside, from].map(|at| graph.nodes.get(at).map(|n| n.step));
+            let [Some(step), Some(beside), Some(from)] = steps else { continue };
+            let Some(origin) = program.step(step).map(|s| s.origin) else { continue };
+            let [name, beside, from] = [step, beside, from].map(|step| words::step(program, step));
+            let message = format!("no edge leads to {name}, so it runs in every run, while {beside} beside it has a condition");
+            cx.report(cx.finding(origin, message).help(format!("add an edge from {from} with a condition")));
+        }
     }
 }
 
@@ -52,4 +60,30 @@ fn apart(graph: &Graph) -> Vec<usize> {
         }
     }
     connected.iter().enumerate().filter(|(_, c)| !**c).map(|(at, _)| at).collect()
+}
+
+/// Nodes without an incoming edge beside nodes that one node decides about: all lead to the same node. Each with one of those, and
+/// the node that decides.
+fn undecided(graph: &Graph) -> Vec<(usize, usize, usize)> {
+    let decided = |at: usize| {
+        let [edge] = graph.nodes.get(at)?.incoming.as_slice() else { return None };
+        edge.when.as_ref().map(|_| edge.from.index())
+    };
+    let lost = |at: usize| {
+        let node = graph.nodes.get(at)?;
+        (node.incoming.is_empty() && node.fallback_of.is_empty()).then_some(at)
+    };
+    let mut found = Vec::new();
+    for node in &graph.nodes {
+        let before: Vec<usize> = node.incoming.iter().map(|edge| edge.from.index()).collect();
+        let lost: Vec<usize> = before.iter().filter_map(|at| lost(*at)).collect();
+        let others: Vec<(usize, usize)> = before.iter().filter_map(|at| Some((*at, decided(*at)?))).collect();
+        if let ([one], [(beside, from), _, ..]) = (lost.as_slice(), others.as_slice())
+            && others.len() + 1 == before.len()
+            && others.iter().all(|(_, other)| other == from && other != one)
+        {
+            found.push((*one, *beside, *from));
+        }
+    }
+    found
 }

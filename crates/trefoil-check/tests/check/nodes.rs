@@ -16,6 +16,28 @@ fn workflow(system: &str, body: &str) -> String {
 }
 
 #[test]
+fn a_branch_that_lost_its_edge_runs_in_every_run() {
+    let flow = |edges: &str| {
+        let nodes = "nodes:\n  sort: {agent: x, writes: working.kind}\n  a: {agent: x, writes: working.a}\n  b: {agent: x, writes: working.b}\n  c: {agent: x, writes: working.c}\n  join: {agent: x, writes: output.x}\n";
+        let join = "  - {from: a, to: join}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
+        workflow("x", &format!("{nodes}edges:\n{edges}{join}"))
+    };
+    let edge = |to: &str| format!("  - {{from: sort, to: {to}, when: \"working.kind == '{to}'\"}}\n");
+    let check = |edges: &str, expected: Expect| {
+        of_rule("unconnected-node", "sirenspec", &[("flow.yaml", &flow(edges))], expected);
+    };
+    check(&format!("{}{}", edge("a"), edge("b")), expect![[r#"
+        7:3 info unconnected-node: no edge leads to `c`, so it runs in every run, while `a` beside it has a condition
+          | c: {agent: x, writes:
+          | ^
+          help: add an edge from `sort` with a condition
+    "#]]);
+    check(&format!("{}{}{}", edge("a"), edge("b"), edge("c")), expect![""]);
+    // Two that run beside each other: nothing is decided.
+    check("  - {from: sort, to: a}\n  - {from: sort, to: b}\n", expect![""]);
+}
+
+#[test]
 fn what_may_not_have_run() {
     let branch = "nodes:\n  a: {agent: x, writes: working.a.text}\n  b: {agent: x, writes: working.note}\n  c: {agent: x, writes: working.note}\n  join: {agent: r, writes: output.x}\nedges:\n  - {from: a, to: b, when: \"working.a.text == 'b'\"}\n  - {from: a, to: c, when: \"working.a.text == 'c'\"}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
     // On every way to `join`, one of them has written the note.
