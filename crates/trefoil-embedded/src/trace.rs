@@ -470,7 +470,9 @@ impl<'p> Tracer<'p> {
                 }
             }
             Expr::Merge(parts) => parts.iter().for_each(|e| self.chase_expr(at.clone(), e, path, out)),
-            Expr::AsText(inner) | Expr::Coerce(inner, _) => self.chase_expr(at, inner, path, out),
+            Expr::AsText(inner) | Expr::AsMessage(inner) | Expr::Coerce(inner, _) => {
+                self.chase_expr(at, inner, path, out)
+            }
             Expr::Structured(inner) => self.chase_expr(At { parsed: true, ..at }, inner, path, out),
             Expr::If { then, otherwise, .. } => {
                 self.chase_expr(at.clone(), then, path, out);

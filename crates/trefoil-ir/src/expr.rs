@@ -233,6 +233,8 @@ pub enum Expr {
     Lines(Box<Expr>),
     /// A value as text (decision C3); null is empty.
     AsText(Box<Expr>),
+    /// The same, but a list of content blocks (text, images, sounds) stays one: what an agntz agent without a prompt sends.
+    AsMessage(Box<Expr>),
     /// `then` where the source is set and truthy, else `otherwise`.
     If {
         /// Looked at.

@@ -294,9 +294,11 @@ pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
         Expr::Object(members) => members.iter().for_each(|(_, e)| expressions(e, visit)),
         Expr::List(all) | Expr::Concat(all) | Expr::Merge(all) => all.iter().for_each(|e| expressions(e, visit)),
         Expr::Join { otherwise, .. } => expressions(otherwise, visit),
-        Expr::Lines(inner) | Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => {
-            expressions(inner, visit)
-        }
+        Expr::Lines(inner)
+        | Expr::AsText(inner)
+        | Expr::AsMessage(inner)
+        | Expr::Structured(inner)
+        | Expr::Coerce(inner, _) => expressions(inner, visit),
         Expr::If { then, otherwise, .. } => {
             expressions(then, visit);
             expressions(otherwise, visit);

@@ -9,6 +9,7 @@
 //! Synchronous and deterministic: no clock, randomness, environment, IO, threads, async or hash-order iteration. Everything
 //! from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
 
+pub mod blocks;
 pub mod error;
 pub mod key;
 pub mod provenance;

@@ -6,6 +6,7 @@ use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKi
 use trefoil_prices::{Price, Tokens};
 use trefoil_template::{Question, Value};
 
+use crate::blocks;
 use crate::key::{ContentKey, Key};
 use crate::provenance::TextPart;
 
@@ -96,7 +97,7 @@ pub enum Role {
 pub struct Message {
     /// Who speaks.
     pub role: Role,
-    /// Text, or masked text until the driver has filled it.
+    /// Text, or masked text until the driver has filled it; or a list of content blocks ([`blocks`]).
     pub content: Value,
     /// Where each part of it came from, in a run that is watched for it; else empty. No part of what the call depends on.
     pub parts: Vec<TextPart>,
@@ -162,7 +163,8 @@ impl ModelRequest {
         let json = |value: &Value| value.to_json().to_string().len();
         let call = |c: &ToolUse| c.name.len() + json(&c.arguments) + c.sealed.as_ref().map_or(0, |sealed| sealed.len());
         let calls = |m: &Message| m.calls.iter().map(call).sum::<usize>();
-        let texts: usize = self.messages.iter().map(|m| m.content.to_text().len() + calls(m)).sum();
+        let text = |m: &Message| blocks::bytes(&m.content).unwrap_or_else(|| m.content.to_text().len());
+        let texts: usize = self.messages.iter().map(|m| text(m) + calls(m)).sum();
         let tools: usize = self.tools.iter().map(|t| t.name.len() + t.description.len() + json(&t.parameters)).sum();
         (texts as u64).saturating_add(schema as u64).saturating_add(tools as u64)
     }

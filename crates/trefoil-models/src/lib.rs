@@ -25,4 +25,4 @@ pub use limits::Limits;
 pub use plan::{ModelOverride, ModelPlan, PlanError, PlanInput};
 pub use registry::{Availability, Configured, Elsewhere, Fallbacks, ModelName, Registry, SaidBy};
 pub use scripted::{ScriptError, Scripted};
-pub use vendors::{Api, Protocol, Vendor};
+pub use vendors::{Api, Own, Protocol, Vendor};

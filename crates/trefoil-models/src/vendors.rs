@@ -1,5 +1,7 @@
 //! The providers this version knows, one line each. A new OpenAI-compatible one is a new line here and nothing else.
 
+use crate::address::Address;
+
 /// How a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -12,6 +14,19 @@ pub enum Protocol {
     },
     /// `POST {base}/v1/messages`, Anthropic's: <https://docs.anthropic.com/en/api/messages>.
     Messages,
+    /// An interface of the provider's own, of one that has an OpenAI-compatible one as well.
+    Own(Own, ChatQuirks),
+}
+
+/// Interfaces that only their makers have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// `POST {base}/models/MODEL:generateContent`: <https://ai.google.dev/api/generate-content>.
+    Gemini,
+    /// `POST {base}/v2/chat`: <https://docs.cohere.com/v2/reference/chat>.
+    Cohere,
+    /// `POST {base}/api/chat`: <https://docs.ollama.com/api/chat>.
+    Ollama,
 }
 
 /// Which of its interfaces a provider is called through, where it has several.
@@ -40,7 +55,29 @@ impl Protocol {
         match (self, api) {
             (Self::ChatCompletions(quirks), Api::Responses) => Some(Self::Responses { path: quirks.path }),
             (Self::ChatCompletions(_), Api::Chat) | (Self::Responses { .. }, Api::Responses) => Some(self),
-            (Self::Responses { .. }, Api::Chat) | (Self::Messages, _) => None,
+            (Self::Own(_, quirks), Api::Chat) => Some(Self::ChatCompletions(quirks)),
+            (Self::Responses { .. }, Api::Chat) | (Self::Messages, _) | (Self::Own(..), Api::Responses) => None,
+        }
+    }
+
+    /// The interface at this address: where it ends as the compatible one does, that is meant.
+    pub fn at(self, address: &Address) -> Self {
+        let path = address.url().path().trim_end_matches('/');
+        match self {
+            Self::Own(_, quirks) if path.ends_with(quirks.path) => Self::ChatCompletions(quirks),
+            other => other,
+        }
+    }
+
+    /// As lists show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ChatCompletions(_) => "chat-completions",
+            Self::Responses { .. } => "responses",
+            Self::Messages => "messages",
+            Self::Own(Own::Gemini, _) => "generate-content",
+            Self::Own(Own::Cohere, _) => "cohere-chat",
+            Self::Own(Own::Ollama, _) => "ollama-chat",
         }
     }
 }
@@ -55,17 +92,26 @@ pub struct ChatQuirks {
     /// A stream's figures have to be asked for (`stream_options`). The others send them unasked, and some refuse the
     /// question.
     pub stream_options: bool,
-    /// A base URL without a path gets this one.
+    /// A base URL without a path gets this one; of a provider with an interface of its own, one that ends in it means this one.
     pub path: &'static str,
     /// What of a turn that calls tools has to be sent back with it: the model's thoughts, by their names in the message.
     pub thoughts: &'static [&'static str],
     /// Its tool calls are signed, and one without a signature is refused.
     pub signs: bool,
+    /// Sounds are text beside their type, not objects with a format.
+    pub plain_audio: bool,
 }
 
 /// A server that does what OpenAI's does.
-const PLAIN: ChatQuirks =
-    ChatQuirks { seed: "seed", json_schema: true, stream_options: true, path: "", thoughts: &[], signs: false };
+const PLAIN: ChatQuirks = ChatQuirks {
+    seed: "seed",
+    json_schema: true,
+    stream_options: true,
+    path: "",
+    thoughts: &[],
+    signs: false,
+    plain_audio: false,
+};
 const UNASKED: ChatQuirks = ChatQuirks { stream_options: false, ..PLAIN };
 
 /// A provider.
@@ -98,12 +144,12 @@ pub const VENDORS: &[Vendor] = &[
     },
     Vendor {
         key_optional: true,
-        ..chat(
+        ..own(
             "ollama",
-            "http://localhost:11434/v1",
+            "http://localhost:11434",
             "OLLAMA_API_KEY",
             "OLLAMA_BASE_URL",
-            ChatQuirks { path: "/v1", ..PLAIN },
+            Protocol::Own(Own::Ollama, ChatQuirks { path: "/v1", ..PLAIN }),
         )
     },
     Vendor {
@@ -116,7 +162,7 @@ pub const VENDORS: &[Vendor] = &[
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
         "MISTRAL_BASE_URL",
-        ChatQuirks { seed: "random_seed", ..UNASKED },
+        ChatQuirks { seed: "random_seed", plain_audio: true, ..UNASKED },
     ),
     chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", "GROQ_BASE_URL", PLAIN),
     chat(
@@ -138,16 +184,22 @@ pub const VENDORS: &[Vendor] = &[
     chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", UNASKED),
     chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", UNASKED),
     chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", PLAIN),
-    // Gemini's OpenAI-compatible interface: <https://ai.google.dev/gemini-api/docs/openai>.
-    chat(
+    // The compatible interface: <https://ai.google.dev/gemini-api/docs/openai>.
+    own(
         "google",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "https://generativelanguage.googleapis.com",
         "GOOGLE_GENERATIVE_AI_API_KEY",
         "GOOGLE_GENERATIVE_AI_BASE_URL",
-        ChatQuirks { signs: true, ..PLAIN },
+        Protocol::Own(Own::Gemini, ChatQuirks { path: "/v1beta/openai", signs: true, ..PLAIN }),
     ),
-    // <https://docs.cohere.com/docs/compatibility-api>.
-    chat("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "COHERE_BASE_URL", UNASKED),
+    // The compatible interface: <https://docs.cohere.com/docs/compatibility-api>.
+    own(
+        "cohere",
+        "https://api.cohere.com",
+        "COHERE_API_KEY",
+        "COHERE_BASE_URL",
+        Protocol::Own(Own::Cohere, ChatQuirks { path: "/compatibility/v1", ..UNASKED }),
+    ),
     // Every customer has an address: `https://RESOURCE.openai.azure.com`; the model is the name of a deployment. The `v1`
     // interface takes the key as OpenAI's does, and needs no `api-version`.
     Vendor {
@@ -168,14 +220,17 @@ const fn chat(
     base_url_variable: &'static str,
     quirks: ChatQuirks,
 ) -> Vendor {
-    Vendor {
-        name,
-        protocol: Protocol::ChatCompletions(quirks),
-        base_url: Some(base_url),
-        key_variable,
-        base_url_variable,
-        key_optional: false,
-    }
+    own(name, base_url, key_variable, base_url_variable, Protocol::ChatCompletions(quirks))
+}
+
+const fn own(
+    name: &'static str,
+    base_url: &'static str,
+    key_variable: &'static str,
+    base_url_variable: &'static str,
+    protocol: Protocol,
+) -> Vendor {
+    Vendor { name, protocol, base_url: Some(base_url), key_variable, base_url_variable, key_optional: false }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub use ports::{
 };
 
 // What ports take and give: who implements one needs this crate only.
+pub use trefoil_machine::blocks;
 pub use trefoil_machine::{
     CommandRequest, Effects, Entry, EntryKind, Event, EventKind, Finish, HumanRequest, Key, Message, ModelRequest,
     Role, RunError, ToolRequest, ToolSpec, ToolUse, Usage,

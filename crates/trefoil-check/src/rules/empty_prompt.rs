@@ -57,7 +57,7 @@ fn run(cx: &mut Context<'_>) {
 fn place(message: &Expr) -> Option<Location> {
     match message {
         Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
-        Expr::AsText(inner) => place(inner),
+        Expr::AsText(inner) | Expr::AsMessage(inner) => place(inner),
         Expr::Concat(all) => all.iter().find_map(place),
         _ => None,
     }
@@ -69,7 +69,7 @@ fn is_blank(message: &Expr) -> bool {
         Expr::Const(value) => value.is_null() || value.as_str().is_some_and(|t| t.trim().is_empty()),
         Expr::Template(text) | Expr::Typed(text) => text.template.literal().is_some_and(|t| t.trim().is_empty()),
         Expr::Read(Source::Const(value)) => value.as_str().is_some_and(|t| t.trim().is_empty()),
-        Expr::AsText(inner) => is_blank(inner),
+        Expr::AsText(inner) | Expr::AsMessage(inner) => is_blank(inner),
         Expr::Concat(all) => all.iter().all(is_blank),
         _ => false,
     }

@@ -63,7 +63,7 @@ fn longest(message: &Expr) -> usize {
         Expr::Const(value) => value.json_length(),
         Expr::Template(text) | Expr::Typed(text) => text.origin.span.len() as usize,
         Expr::Concat(parts) => parts.iter().map(longest).sum(),
-        Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) | Expr::Lines(inner) => longest(inner),
+        Expr::AsText(inner) | Expr::AsMessage(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) | Expr::Lines(inner) => longest(inner),
         _ => 0,
     }
 }

@@ -267,7 +267,7 @@ fn place(value: &Expr) -> Option<Location> {
             let span = text.spans.first().filter(|_| text.template.is_single()).copied();
             Some(Location::new(text.origin.file, span.unwrap_or(text.origin.span)))
         }
-        Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => place(inner),
+        Expr::AsText(inner) | Expr::AsMessage(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => place(inner),
         _ => None,
     }
 }

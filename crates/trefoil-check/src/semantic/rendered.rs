@@ -100,7 +100,11 @@ fn collect<'p>(expr: &'p Expr, all: &mut Vec<Piece<'p>>) {
         Expr::Template(text) | Expr::Typed(text) => all.extend(pieces(text)),
         Expr::Read(source) => all.push(Piece::Value(Slotted { source: Some(source), text: None, as_json: false })),
         Expr::Concat(parts) => parts.iter().for_each(|e| collect(e, all)),
-        Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) | Expr::Lines(inner) => {
+        Expr::AsText(inner)
+        | Expr::AsMessage(inner)
+        | Expr::Structured(inner)
+        | Expr::Coerce(inner, _)
+        | Expr::Lines(inner) => {
             collect(inner, all);
         }
         Expr::Join { parts, .. } => {

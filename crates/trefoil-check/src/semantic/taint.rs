@@ -405,7 +405,9 @@ impl Reader<'_> {
                 let parts = parts.iter().map(|s| self.source(s, &[]).all());
                 Held::of(parts.fold(self.expr(otherwise).all(), Labels::and))
             }
-            Expr::Lines(inner) | Expr::AsText(inner) | Expr::Coerce(inner, _) => Held::of(self.expr(inner).all()),
+            Expr::Lines(inner) | Expr::AsText(inner) | Expr::AsMessage(inner) | Expr::Coerce(inner, _) => {
+                Held::of(self.expr(inner).all())
+            }
             Expr::Consensus { verdicts, .. } => {
                 let verdicts = verdicts.iter().map(|b| self.expr(&b.value).all());
                 Held::of(verdicts.fold(Labels::default(), Labels::and))

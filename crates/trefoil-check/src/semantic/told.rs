@@ -97,7 +97,7 @@ pub fn lists(words: &str) -> Vec<Vec<&str>> {
 fn place(message: &Expr) -> Option<Location> {
     match message {
         Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
-        Expr::AsText(inner) => place(inner),
+        Expr::AsText(inner) | Expr::AsMessage(inner) => place(inner),
         Expr::Concat(all) => all.iter().find_map(place),
         _ => None,
     }

@@ -272,7 +272,7 @@ impl<'p> Types<'p> {
             Expr::Const(value) => types::of_value(value),
             Expr::Typed(source) => self.typed(flow, source, result),
             Expr::Template(_) | Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
-            Expr::AsText(inner) => {
+            Expr::AsText(inner) | Expr::AsMessage(inner) => {
                 let inner = of(inner);
                 if types::kinds(&inner).is_some_and(|k| k == ["string"]) { inner } else { text() }
             }

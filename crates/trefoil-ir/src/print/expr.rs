@@ -37,6 +37,7 @@ impl Printer<'_> {
             Expr::Merge(parts) => format!("merge({})", self.exprs(parts)),
             Expr::Lines(inner) => format!("lines({})", self.expr(inner)),
             Expr::AsText(inner) => format!("as_text({})", self.expr(inner)),
+            Expr::AsMessage(inner) => format!("as_message({})", self.expr(inner)),
             Expr::Structured(inner) => format!("structured({})", self.expr(inner)),
             Expr::If { source, then, otherwise } => {
                 format!("if {} then {} else {}", self.source(source), self.expr(then), self.expr(otherwise))

@@ -5,10 +5,12 @@
 use trefoil_ir::OnExceeded;
 use trefoil_prices::{Dollars, Price, estimate};
 use trefoil_syntax::Location;
+use trefoil_template::Value;
 
 use super::activation::ActivationId;
 use super::frame::FrameId;
 use super::turn::Turn;
+use crate::blocks;
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::Reserve;
@@ -173,10 +175,11 @@ fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option
     if price.is_free() {
         return Some(0);
     }
-    // What a provider is told in its own words may add to the prompt and lift the limit of the answer, and what stands for a
-    // secret may be as long as it likes. Then only the window is left.
+    // What a provider is told in its own words may add to the prompt and lift the limit of the answer, what stands for a
+    // secret may be as long as it likes, and each provider counts images its own way. Then only the window is left.
     let options = request.parameters.provider_options.is_some();
-    let known = !options && !request.messages.iter().any(|m| m.content.is_masked());
+    let unknown = |content: &Value| content.is_masked() || blocks::of(content).is_some();
+    let known = !options && !request.messages.iter().any(|m| unknown(&m.content));
     let words = if request.schema.is_some() { estimate::SCHEMA } else { 0 };
     let input = || request.bytes().saturating_add(beside(request)).saturating_add(words);
     let input = if known { Some(input()) } else { window };

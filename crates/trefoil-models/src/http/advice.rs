@@ -11,6 +11,8 @@ const SAYS: &[(&str, About)] = &[
     ("prompt is too long", About::Length),
     ("context window", About::Length),
     ("too many tokens", About::Length),
+    ("maximum number of tokens", About::Length),
+    ("exceeds the context length", About::Length),
     ("insufficient_quota", About::Credit),
     ("exceeded your current quota", About::Credit),
     ("credit balance is too low", About::Credit),
@@ -26,6 +28,7 @@ enum About {
     Credit,
     Model,
     Key,
+    Address,
 }
 
 /// For a provider's answer of this status and body.
@@ -36,6 +39,8 @@ pub(super) fn of(provider: &str, kind: ModelErrorKind, body: &str) -> Option<Str
     let about = match (status, said) {
         (400..=429, Some(about)) => about,
         (401, None) => About::Key,
+        // Where nothing of the protocol comes back, it is not spoken there.
+        (404 | 405, None) if !body.trim_start().starts_with('{') => About::Address,
         (404, None) => About::Model,
         (413, None) => About::Length,
         _ => return None,
@@ -43,6 +48,13 @@ pub(super) fn of(provider: &str, kind: ModelErrorKind, body: &str) -> Option<Str
     Some(match about {
         About::Length => "pass less text to the step, or choose a model with a larger context window".to_owned(),
         About::Credit => "the account of this key has no credit left; check it with the provider".to_owned(),
+        About::Address => match vendor(provider) {
+            Some(vendor) => format!("check the base URL in `{}`", vendor.base_url_variable),
+            None => "check the base URL".to_owned(),
+        },
+        About::Model if provider == "ollama" => {
+            "download it with `ollama pull`, or try another with `--model`; `trefoil doctor` lists what is there".to_owned()
+        }
         About::Model => {
             "check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list"
                 .to_owned()

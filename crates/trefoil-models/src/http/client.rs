@@ -3,12 +3,14 @@
 use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
+use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use serde_json::Value as Json;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits};
 
 use super::breaker::Breakers;
-use super::{Endpoint, advice};
+use super::{Endpoint, advice, sse};
 
 /// Until there is a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -57,14 +59,13 @@ impl Client {
     }
 
     /// Sends a body; what comes back has a good status.
-    pub(super) async fn post(&self, endpoint: &Endpoint, body: &serde_json::Value) -> Result<Response, ModelError> {
-        let request =
-            self.connections.post(endpoint.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_string());
+    pub(super) async fn post(&self, endpoint: &Endpoint, url: Url, body: &Json) -> Result<Response, ModelError> {
+        let request = self.connections.post(url).header(CONTENT_TYPE, "application/json").body(body.to_string());
         self.send(endpoint, request).await
     }
 
     /// Asks for something that costs nothing; what comes back has a good status.
-    pub(super) async fn get(&self, endpoint: &Endpoint, url: reqwest::Url) -> Result<Response, ModelError> {
+    pub(super) async fn get(&self, endpoint: &Endpoint, url: Url) -> Result<Response, ModelError> {
         self.send(endpoint, self.connections.get(url)).await
     }
 
@@ -83,6 +84,7 @@ impl Client {
             said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
         let kind = ModelErrorKind::Status(status.as_u16());
         let error = endpoint.error(kind, &format!("answered with {}: {said}", status.as_u16()));
+        let retry_after_ms = retry_after_ms.or_else(|| retry_delay(&text));
         Err(ModelError { retry_after_ms, help: advice::of(endpoint.provider, kind, &text), ..error })
     }
 }
@@ -97,9 +99,13 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// Whether it comes as server-sent events; some servers do not stream although asked to.
-    pub(super) fn is_event_stream(&self) -> bool {
-        self.content_type().starts_with("text/event-stream")
+    /// How it comes in events; none: as a whole. Some servers do not stream although asked to.
+    pub(super) fn events(&self) -> Option<sse::Decoder> {
+        match self.content_type() {
+            kind if kind.starts_with("text/event-stream") => Some(sse::Decoder::default()),
+            kind if kind.starts_with("application/x-ndjson") => Some(sse::Decoder::of_lines()),
+            _ => None,
+        }
     }
 
     fn content_type(&self) -> String {
@@ -153,7 +159,7 @@ impl Response {
     }
 
     /// The whole body as JSON.
-    pub(super) async fn json(mut self) -> Result<serde_json::Value, ModelError> {
+    pub(super) async fn json(mut self) -> Result<Json, ModelError> {
         let mut all = Vec::new();
         while let Some(bytes) = self.chunk().await? {
             all.extend(bytes);
@@ -200,7 +206,7 @@ fn innermost(error: &reqwest::Error) -> String {
 }
 
 /// The status that an error stands for which came with a good one: a number, or a word of OpenAI's.
-pub(super) fn status(error: &serde_json::Value) -> Option<u16> {
+pub(super) fn status(error: &Json) -> Option<u16> {
     let number = ["code", "status"].iter().find_map(|name| error.get(name)?.as_u64());
     let word = |name: &str| {
         Some(match error.get(name)?.as_str()? {
@@ -218,7 +224,7 @@ pub(super) fn status(error: &serde_json::Value) -> Option<u16> {
 }
 
 /// An error that came with a good status, as a body or in the middle of a stream.
-pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &serde_json::Value) -> ModelError {
+pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &Json) -> ModelError {
     let body = json.to_string();
     let said = said(&endpoint.scrub(&body)).unwrap_or_default();
     let error = endpoint.error(kind, &format!("answered with an error: {said}"));
@@ -227,7 +233,7 @@ pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &serde_js
 
 /// What a failed answer says, in one line.
 pub(super) fn said(body: &str) -> Option<String> {
-    let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let json: Option<Json> = serde_json::from_str(body).ok();
     let message = json.as_ref().and_then(said_in);
     // A page made for people says nothing here.
     let text = match &message {
@@ -246,7 +252,7 @@ pub(super) fn said(body: &str) -> Option<String> {
 }
 
 /// `error.message`, `error`, `message` or `detail`: the shapes that servers of both protocols use.
-fn said_in(json: &serde_json::Value) -> Option<String> {
+fn said_in(json: &Json) -> Option<String> {
     let error = json.get("error");
     [error.and_then(|e| e.get("message")), error, json.get("message"), json.get("detail")]
         .into_iter()
@@ -265,6 +271,15 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
     };
     let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0)).or_else(date)?;
     // The range check also refuses what is not a number.
+    (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
+}
+
+/// The same in the body, where Google says it: `{"error": {"details": [{"retryDelay": "34s"}]}}`.
+fn retry_delay(body: &str) -> Option<u64> {
+    let json: Json = serde_json::from_str(body).ok()?;
+    let details = json.pointer("/error/details")?.as_array()?;
+    let said = details.iter().find_map(|one| one.get("retryDelay")?.as_str()?.strip_suffix('s'))?;
+    let ms = said.parse::<f64>().ok()? * 1000.0;
     (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
 }
 

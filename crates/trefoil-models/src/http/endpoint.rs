@@ -4,12 +4,13 @@ use std::fmt;
 
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use trefoil_runtime::{ModelError, ModelErrorKind};
+use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
 
-use super::{Partial, PartialAnswer, chat_completions, messages, responses, sse};
+use super::tools::Names;
+use super::{Partial, PartialAnswer, chat_completions, cohere, gemini, messages, ollama, responses, sse};
 use crate::address::Address;
 use crate::credential::Credential;
-use crate::vendors::Protocol;
+use crate::vendors::{Own, Protocol};
 
 /// The version of Anthropic's protocol that is spoken here.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -45,6 +46,13 @@ impl Endpoint {
             Protocol::Responses { .. } => format!("{base}/responses"),
             Protocol::Messages if base.ends_with("/v1") => format!("{base}/messages"),
             Protocol::Messages => format!("{base}/v1/messages"),
+            // The model and the way to call it come with the request.
+            Protocol::Own(Own::Gemini, _) if base.is_empty() => "/v1beta/models".to_owned(),
+            Protocol::Own(Own::Gemini, _) => format!("{base}/models"),
+            Protocol::Own(Own::Cohere, _) if base.ends_with("/v2") => format!("{base}/chat"),
+            Protocol::Own(Own::Cohere, _) => format!("{base}/v2/chat"),
+            Protocol::Own(Own::Ollama, _) if base.ends_with("/api") => format!("{base}/chat"),
+            Protocol::Own(Own::Ollama, _) => format!("{base}/api/chat"),
         };
         url.set_path(&path);
 
@@ -62,6 +70,9 @@ impl Endpoint {
                     headers.insert(HeaderName::from_static("x-api-key"), secret(key.expose().to_owned())?);
                 }
             }
+            (Protocol::Own(Own::Gemini, _), Some(key)) => {
+                headers.insert(HeaderName::from_static("x-goog-api-key"), secret(key.expose().to_owned())?);
+            }
             (_, Some(key)) => {
                 headers.insert(AUTHORIZATION, secret(format!("Bearer {}", key.expose()))?);
             }
@@ -75,18 +86,33 @@ impl Endpoint {
         &self.url
     }
 
-    /// Where it lists its models. Both protocols have that beside the calls.
+    /// Where a call of this model goes.
+    pub(super) fn call_url(&self, request: &ModelRequest) -> Url {
+        match self.protocol {
+            Protocol::Own(Own::Gemini, _) => gemini::call_url(&self.url, request),
+            _ => self.url.clone(),
+        }
+    }
+
+    /// Where it lists its models. All protocols have that beside the calls.
     pub(super) fn models_url(&self) -> Url {
         let mut url = self.url.clone();
         let path = url.path();
-        let base = ["/chat/completions", "/responses", "/messages"]
+        let base = ["/chat/completions", "/responses", "/messages", "/v2/chat", "/chat", "/models"]
             .iter()
             .find_map(|call| path.strip_suffix(call))
             .unwrap_or(path);
-        let path = format!("{base}/models");
+        let (list, query) = match self.protocol {
+            Protocol::ChatCompletions(_) | Protocol::Responses { .. } => ("/models", None),
+            Protocol::Messages => ("/models", Some(("limit", "1000"))),
+            Protocol::Own(Own::Gemini, _) => ("/models", Some(("pageSize", "1000"))),
+            Protocol::Own(Own::Cohere, _) => ("/v1/models", Some(("page_size", "1000"))),
+            Protocol::Own(Own::Ollama, _) => ("/tags", None),
+        };
+        let path = format!("{base}{list}");
         url.set_path(&path);
-        if self.protocol == Protocol::Messages {
-            url.query_pairs_mut().append_pair("limit", "1000");
+        if let Some((name, value)) = query {
+            url.query_pairs_mut().append_pair(name, value);
         }
         url
     }
@@ -113,11 +139,26 @@ impl Endpoint {
         self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.scrub(text))
     }
 
+    /// The body of a request.
+    pub(super) fn body(&self, request: &ModelRequest, names: &Names) -> Result<serde_json::Value, ModelError> {
+        match self.protocol {
+            Protocol::ChatCompletions(quirks) => chat_completions::body(self, request, names, &quirks),
+            Protocol::Responses { .. } => responses::body(self, request, names),
+            Protocol::Messages => messages::body(self, request, names),
+            Protocol::Own(Own::Gemini, _) => gemini::body(self, request, names),
+            Protocol::Own(Own::Cohere, _) => cohere::body(self, request, names),
+            Protocol::Own(Own::Ollama, _) => ollama::body(self, request, names),
+        }
+    }
+
     pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<PartialAnswer, ModelError> {
         match self.protocol {
             Protocol::Messages => messages::answer(self, json),
             Protocol::Responses { .. } => responses::answer(self, json),
             Protocol::ChatCompletions(_) => chat_completions::answer(self, json),
+            Protocol::Own(Own::Gemini, _) => gemini::answer(self, json),
+            Protocol::Own(Own::Cohere, _) => cohere::answer(self, json),
+            Protocol::Own(Own::Ollama, _) => ollama::answer(self, json),
         }
     }
 
@@ -131,6 +172,9 @@ impl Endpoint {
             Protocol::Messages => messages::event(self, event, partial, delta),
             Protocol::Responses { .. } => responses::event(self, event, partial, delta),
             Protocol::ChatCompletions(_) => chat_completions::event(self, event, partial, delta),
+            Protocol::Own(Own::Gemini, _) => gemini::event(self, event, partial, delta),
+            Protocol::Own(Own::Cohere, _) => cohere::event(self, event, partial, delta),
+            Protocol::Own(Own::Ollama, _) => ollama::event(self, event, partial, delta),
         }
     }
 }
@@ -149,17 +193,40 @@ mod tests {
 
     fn url(provider: &str, base: &str) -> String {
         let vendor = vendor(provider).unwrap();
-        Endpoint::new(vendor.name, vendor.protocol, base, None).unwrap().url.to_string()
+        let protocol = vendor.protocol.at(&Address::parse(base).unwrap());
+        Endpoint::new(vendor.name, protocol, base, None).unwrap().url.to_string()
     }
 
     #[test]
     fn paths_follow_each_providers_custom() {
         assert_eq!(url("openai", "https://api.openai.com/v1/"), "https://api.openai.com/v1/chat/completions");
         assert_eq!(url("openai", "http://h:1/x?api-version=2"), "http://h:1/x/chat/completions?api-version=2");
-        assert_eq!(url("ollama", "http://localhost:11434"), "http://localhost:11434/v1/chat/completions");
+        assert_eq!(url("ollama", "http://localhost:11434"), "http://localhost:11434/api/chat");
         assert_eq!(url("ollama", "http://localhost:11434/v1"), "http://localhost:11434/v1/chat/completions");
         assert_eq!(url("anthropic", "https://api.anthropic.com"), "https://api.anthropic.com/v1/messages");
         assert_eq!(url("anthropic", "http://h/proxy/v1/"), "http://h/proxy/v1/messages");
+        assert_eq!(url("google", "http://h"), "http://h/v1beta/models");
+        assert_eq!(url("google", "http://h/v1"), "http://h/v1/models");
+        assert_eq!(url("google", "http://h/v1beta/openai/"), "http://h/v1beta/openai/chat/completions");
+        assert_eq!(url("cohere", "http://h"), "http://h/v2/chat");
+        assert_eq!(url("cohere", "http://h/v2"), "http://h/v2/chat");
+        assert_eq!(url("cohere", "http://h/compatibility/v1"), "http://h/compatibility/v1/chat/completions");
+    }
+
+    #[test]
+    fn lists_of_models_are_beside_the_calls() {
+        let list = |provider: &str, base: &str| {
+            let vendor = vendor(provider).unwrap();
+            let protocol = vendor.protocol.at(&Address::parse(base).unwrap());
+            Endpoint::new(vendor.name, protocol, base, None).unwrap().models_url().to_string()
+        };
+        assert_eq!(list("openai", "http://h/v1"), "http://h/v1/models");
+        assert_eq!(list("anthropic", "http://h"), "http://h/v1/models?limit=1000");
+        assert_eq!(list("google", "http://h"), "http://h/v1beta/models?pageSize=1000");
+        assert_eq!(list("cohere", "http://h"), "http://h/v1/models?page_size=1000");
+        assert_eq!(list("cohere", "http://h/v2"), "http://h/v1/models?page_size=1000");
+        assert_eq!(list("ollama", "http://h:1"), "http://h:1/api/tags");
+        assert_eq!(list("ollama", "http://h:1/v1"), "http://h:1/v1/models");
     }
 
     #[test]

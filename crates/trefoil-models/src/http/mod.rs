@@ -1,4 +1,5 @@
-//! Calls over HTTP: OpenAI-compatible chat completions and responses, and Anthropic messages, streamed or not.
+//! Calls over HTTP: OpenAI-compatible chat completions and responses, and the interfaces of Anthropic, Google, Cohere and Ollama,
+//! streamed or not.
 //!
 //! One request a call: no retries (the machine does those, and counts them), no redirects (they would carry the key
 //! elsewhere), a proxy only where the operator's environment names one, a time limit around everything and one for streams that
@@ -15,17 +16,20 @@
 //!
 //! # Structured output
 //!
-//! OpenAI-compatible: `response_format` of type `json_schema`, `strict` only where the schema already is what strict mode
-//! asks for (see `schema.rs`). Anthropic: the schema goes into the system message in words. Its own `output_config` takes
-//! only a part of JSON Schema and only newer models; who wants it writes it into the provider options. The machine
-//! validates the answer in every case.
+//! In each provider's own form, where the schema is within what that form holds answers to (see `schema.rs`). Otherwise, and of
+//! models that cannot be held to any, the schema goes into a system message in words. So it does where a provider accepts no
+//! format beside tools. The machine validates the answer in every case.
 
 mod advice;
 mod breaker;
 mod chat_completions;
 mod client;
+mod cohere;
+mod content;
 mod endpoint;
+mod gemini;
 mod messages;
+mod ollama;
 mod options;
 pub(crate) mod proxy;
 mod responses;
@@ -44,7 +48,6 @@ pub use client::Client;
 pub use endpoint::Endpoint;
 
 use crate::limits::Limits;
-use crate::vendors::Protocol;
 
 /// How long a list of models may take.
 const OFFERED: Duration = Duration::from_secs(20);
@@ -86,9 +89,9 @@ impl HttpModel {
                 return Err(self.endpoint.error(ModelErrorKind::Timeout, &what));
             }
         };
-        let all = json.get("data").unwrap_or(&json).as_array();
+        let all = json.get("data").or_else(|| json.get("models")).unwrap_or(&json).as_array();
         let name = |one: &serde_json::Value| {
-            let id = one.get("id")?.as_str()?;
+            let id = one.get("id").or_else(|| one.get("name"))?.as_str()?;
             Some(id.strip_prefix("models/").unwrap_or(id).to_owned())
         };
         Ok(all.map(|all| all.iter().filter_map(name).collect()))
@@ -129,12 +132,8 @@ impl HttpModel {
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let names = tools::Names::of(request);
-        let body = match self.endpoint.protocol {
-            Protocol::ChatCompletions(quirks) => chat_completions::body(&self.endpoint, request, &names, &quirks)?,
-            Protocol::Responses { .. } => responses::body(&self.endpoint, request, &names)?,
-            Protocol::Messages => messages::body(&self.endpoint, request, &names)?,
-        };
-        let post = self.client.post(&self.endpoint, &body);
+        let body = self.endpoint.body(request, &names)?;
+        let post = self.client.post(&self.endpoint, self.endpoint.call_url(request), &body);
         let response = match request.stream {
             false => post.await,
             true => {
@@ -149,8 +148,9 @@ impl HttpModel {
         let mut response = response?.within(Duration::from_millis(self.limits.idle_ms));
         partial.begun = true;
         partial.request_id = response.request_id();
-        if request.stream && response.is_event_stream() {
-            let mut events = sse::Decoder::default();
+        if request.stream
+            && let Some(mut events) = response.events()
+        {
             while !partial.done
                 && let Some(bytes) = response.chunk().await?
             {

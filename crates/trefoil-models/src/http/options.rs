@@ -1,30 +1,71 @@
 //! Provider options of a manifest, laid over a request body.
 //!
-//! Names in camel case become the snake case that both protocols use (`reasoningEffort`, `reasoning_effort`), at any
-//! depth except below `metadata`, whose names are the user's own. Objects merge, anything else replaces.
+//! Names in camel case become the snake case that most protocols use (`reasoningEffort`, `reasoning_effort`), or the other way round,
+//! at any depth except below `metadata` and `labels`, whose names are the user's own. Objects merge, anything else replaces.
 
 use serde_json::{Map, Value as Json};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::Value;
 
 /// What an option may not change: the answer could no longer be read, or the journal would say something else.
-const FIXED: &[&str] =
-    &["model", "models", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n"];
+const FIXED: &[&str] = &[
+    "model",
+    "models",
+    "messages",
+    "system",
+    "stream",
+    "stream_options",
+    "tools",
+    "tool_choice",
+    "n",
+    "contents",
+    "system_instruction",
+    "candidate_count",
+];
 
 /// Lays options over a body.
 pub(super) fn merge(body: &mut Json, options: Option<&Value>) -> Result<(), ModelError> {
-    let Some(options) = options.filter(|o| !o.is_null()) else { return Ok(()) };
-    let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-    let Json::Object(options) = snake(options.to_json()) else {
-        return Err(setup("provider options must be an object".to_owned()));
-    };
-    if let Some(name) = options.keys().find(|k| FIXED.contains(&k.as_str())) {
-        return Err(setup(format!("provider options cannot set `{name}`")));
-    }
-    if let Json::Object(body) = body {
+    if let (Some(options), Json::Object(body)) = (read(options, snake_name)?, body) {
         lay(body, options);
     }
     Ok(())
+}
+
+/// The same for a body that keeps most of them in an object of this name: all but those that are beside it.
+pub(super) fn merge_below(
+    body: &mut Json,
+    options: Option<&Value>,
+    (below, beside): (&str, &[&str]),
+    name: impl Fn(&str) -> String + Copy,
+) -> Result<(), ModelError> {
+    if let (Some(options), Json::Object(body)) = (read(options, name)?, body) {
+        let (beside, inside) = options.into_iter().partition(|(name, _)| name == below || beside.contains(&&**name));
+        let inside: Map<String, Json> = inside;
+        let all = if inside.is_empty() {
+            Map::new()
+        } else {
+            [(below.to_owned(), Json::Object(inside))].into_iter().collect()
+        };
+        lay(body, all);
+        lay(body, beside);
+    }
+    Ok(())
+}
+
+/// The options, by the names that a provider uses.
+fn read(
+    options: Option<&Value>,
+    name: impl Fn(&str) -> String + Copy,
+) -> Result<Option<Map<String, Json>>, ModelError> {
+    let Some(options) = options.filter(|o| !o.is_null()) else { return Ok(None) };
+    let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
+    let Json::Object(options) = renamed(options.to_json(), name) else {
+        return Err(setup("provider options must be an object".to_owned()));
+    };
+    match options.keys().find(|k| FIXED.contains(&&*snake_name(k))) {
+        Some(name) => Err(setup(format!("provider options cannot set `{name}`"))),
+        None => Ok(Some(options)),
+    }
 }
 
 fn lay(under: &mut Map<String, Json>, over: Map<String, Json>) {
@@ -38,21 +79,21 @@ fn lay(under: &mut Map<String, Json>, over: Map<String, Json>) {
     }
 }
 
-fn snake(json: Json) -> Json {
+fn renamed(json: Json, rename: impl Fn(&str) -> String + Copy) -> Json {
     match json {
         Json::Object(members) => members
             .into_iter()
             .map(|(name, value)| {
-                let value = if name == "metadata" { value } else { snake(value) };
-                (snake_name(&name), value)
+                let own = matches!(&*name, "metadata" | "labels");
+                (rename(&name), if own { value } else { renamed(value, rename) })
             })
             .collect(),
-        Json::Array(items) => items.into_iter().map(snake).collect(),
+        Json::Array(items) => items.into_iter().map(|item| renamed(item, rename)).collect(),
         other => other,
     }
 }
 
-fn snake_name(name: &str) -> String {
+pub(super) fn snake_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 2);
     let mut after_lower = false;
     for c in name.chars() {
@@ -63,6 +104,20 @@ fn snake_name(name: &str) -> String {
             out.push(c);
         }
         after_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+    }
+    out
+}
+
+/// The other way round: `thinking_budget` is `thinkingBudget`.
+pub(super) fn camel_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut up = false;
+    for c in name.chars() {
+        match c {
+            '_' if !out.is_empty() => up = true,
+            c if std::mem::take(&mut up) => out.push(c.to_ascii_uppercase()),
+            c => out.push(c),
+        }
     }
     out
 }

@@ -22,67 +22,164 @@ pub(super) fn instruction(schema: &Json) -> String {
     )
 }
 
-/// Whether a schema already is what OpenAI's strict mode asks for: an object at the root, every object closed, every
-/// property required, only keywords that it knows. Anything else is sent without `strict`: changing the schema so that it
+/// The part of JSON Schema that a provider holds answers to. A schema outside of it is sent in another way: changing it so that it
 /// fits would change what the manifest says.
-pub(super) fn is_strict(schema: &Json) -> bool {
-    schema.get("type").and_then(Json::as_str) == Some("object") && strict(schema)
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subset {
+    keywords: &'static [&'static str],
+    /// Objects must say that they have no other properties.
+    closed: bool,
+    /// Objects must require all of their properties.
+    required: bool,
 }
 
-/// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
-const STRICT_KEYWORDS: &[&str] = &[
-    "$defs",
-    "$ref",
-    "$schema",
-    "additionalProperties",
-    "anyOf",
-    "const",
-    "description",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxItems",
-    "maximum",
-    "minItems",
-    "minimum",
-    "multipleOf",
-    "pattern",
-    "properties",
-    "required",
-    "title",
-    "type",
-];
+/// OpenAI's strict mode: <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>.
+const STRICT: Subset = Subset {
+    keywords: &[
+        "$defs",
+        "$ref",
+        "$schema",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "format",
+        "items",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+        "properties",
+        "required",
+        "title",
+        "type",
+    ],
+    closed: true,
+    required: true,
+};
 
-fn strict(schema: &Json) -> bool {
-    let Some(schema) = schema.as_object() else { return false };
-    let all = |name: &str| match schema.get(name) {
-        None => true,
-        Some(Json::Object(members)) => members.values().all(strict),
-        Some(Json::Array(items)) => items.iter().all(strict),
-        Some(_) => false,
-    };
-    schema.keys().all(|k| STRICT_KEYWORDS.contains(&k.as_str()))
-        && (!is_object(schema) || closed(schema))
-        && all("properties")
-        && all("$defs")
-        && all("anyOf")
-        && schema.get("items").is_none_or(strict)
+/// What Anthropic holds answers to: <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>. It takes references
+/// as well, but none that are recursive.
+pub(super) const ANTHROPIC: Subset = Subset {
+    keywords: &[
+        "$schema",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "default",
+        "description",
+        "enum",
+        "format",
+        "items",
+        "properties",
+        "required",
+        "title",
+        "type",
+    ],
+    closed: true,
+    required: false,
+};
+
+/// What Gemini holds answers to: <https://ai.google.dev/api/generate-content#generationconfig>.
+pub(super) const GEMINI: Subset = Subset {
+    keywords: &[
+        "$defs",
+        "$id",
+        "$ref",
+        "additionalProperties",
+        "anyOf",
+        "description",
+        "enum",
+        "format",
+        "items",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "oneOf",
+        "prefixItems",
+        "properties",
+        "required",
+        "title",
+        "type",
+    ],
+    closed: false,
+    required: false,
+};
+
+/// What Cohere holds answers to: <https://docs.cohere.com/docs/structured-outputs#schema-constraints>.
+pub(super) const COHERE: Subset = Subset {
+    keywords: &[
+        "$defs",
+        "$ref",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "description",
+        "enum",
+        "format",
+        "items",
+        "pattern",
+        "properties",
+        "required",
+        "title",
+        "type",
+    ],
+    closed: false,
+    required: false,
+};
+
+/// Puts a schema in words after the system message that is there, so that it has the last word before the conversation.
+pub(super) fn instruct(messages: &mut Vec<Json>, schema: &Json) {
+    let at = usize::from(messages.first().is_some_and(|m| m.get("role").and_then(Json::as_str) == Some("system")));
+    messages.insert(at, serde_json::json!({"role": "system", "content": instruction(schema)}));
+}
+
+/// Whether a schema already is what OpenAI's strict mode asks for.
+pub(super) fn is_strict(schema: &Json) -> bool {
+    STRICT.has(schema)
+}
+
+impl Subset {
+    /// Whether a schema is within it, with an object at its root.
+    pub(super) fn has(&self, schema: &Json) -> bool {
+        schema.get("type").and_then(Json::as_str) == Some("object") && self.within(schema)
+    }
+
+    fn within(&self, schema: &Json) -> bool {
+        let Some(schema) = schema.as_object() else { return schema.is_boolean() && !self.closed };
+        let all = |name: &str| match schema.get(name) {
+            None => true,
+            Some(Json::Object(members)) => members.values().all(|inner| self.within(inner)),
+            Some(Json::Array(items)) => items.iter().all(|inner| self.within(inner)),
+            Some(_) => false,
+        };
+        schema.keys().all(|k| self.keywords.contains(&k.as_str()))
+            && (!is_object(schema) || self.object(schema))
+            && ["properties", "$defs", "anyOf", "oneOf", "prefixItems"].into_iter().all(all)
+            && schema.get("items").is_none_or(|items| self.within(items))
+    }
+
+    fn object(&self, schema: &Map<String, Json>) -> bool {
+        let required = |name: &String| {
+            let all = schema.get("required").and_then(Json::as_array);
+            all.is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)))
+        };
+        let properties = schema.get("properties").and_then(Json::as_object);
+        (!self.closed || schema.get("additionalProperties") == Some(&Json::Bool(false)))
+            && (!self.required || properties.is_some_and(|all| all.keys().all(required)))
+    }
 }
 
 fn is_object(schema: &Map<String, Json>) -> bool {
     let object = |t: &Json| t.as_str() == Some("object");
     schema.contains_key("properties")
         || schema.get("type").is_some_and(|t| object(t) || t.as_array().is_some_and(|all| all.iter().any(object)))
-}
-
-fn closed(schema: &Map<String, Json>) -> bool {
-    let required = |name: &String| {
-        schema.get("required").and_then(Json::as_array).is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)))
-    };
-    schema.get("additionalProperties") == Some(&Json::Bool(false))
-        && schema.get("properties").and_then(Json::as_object).is_some_and(|all| all.keys().all(required))
 }
 
 #[cfg(test)]

@@ -25,9 +25,16 @@ pub struct Decoder {
     begun: bool,
     name: String,
     data: Option<String>,
+    /// Each line is an event.
+    lines: bool,
 }
 
 impl Decoder {
+    /// Of JSON lines, Ollama's way to stream: each is the data of an event.
+    pub fn of_lines() -> Self {
+        Self { lines: true, ..Self::default() }
+    }
+
     /// The events that these bytes complete. An error is final.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Event, String>> {
         let mut out = Vec::new();
@@ -56,6 +63,10 @@ impl Decoder {
     }
 
     fn line(&mut self, line: &str) -> Option<Event> {
+        if self.lines {
+            let data = line.trim();
+            return (!data.is_empty()).then(|| Event { name: "message".to_owned(), data: data.to_owned() });
+        }
         if line.is_empty() {
             let name = std::mem::take(&mut self.name);
             let data = self.data.take()?;

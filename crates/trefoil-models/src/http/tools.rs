@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json};
-use trefoil_runtime::{ModelRequest, ToolSpec, ToolUse};
+use serde_json::{Map, Value as Json, json};
+use trefoil_runtime::{Message, ModelRequest, ToolSpec, ToolUse};
 use trefoil_template::{Value, json_nodes, limits};
 
 use super::schema;
@@ -67,6 +67,41 @@ pub(super) fn arguments_text(call: &ToolUse) -> String {
     }
 }
 
+/// A tool as chat completions have it, and those who took that over.
+pub(super) fn function(tool: &ToolSpec, names: &Names) -> Json {
+    let mut function = json!({"name": names.wire(&tool.name), "parameters": parameters(tool)});
+    if !tool.description.is_empty()
+        && let Json::Object(function) = &mut function
+    {
+        function.insert("description".to_owned(), (&*tool.description).into());
+    }
+    json!({"type": "function", "function": function})
+}
+
+/// A call in the same form.
+pub(super) fn function_call(call: &ToolUse, names: &Names) -> Json {
+    let function = json!({"name": names.wire(&call.name), "arguments": arguments_text(call)});
+    json!({"id": &*call.id, "type": "function", "function": function})
+}
+
+/// Arguments as an object. What is not one goes in one, under the name that Anthropic proposes for it.
+pub(super) fn arguments_object(call: &ToolUse) -> Json {
+    match &call.arguments {
+        object @ Value::Object(_) => object.to_json(),
+        Value::Null => Json::Object(Map::new()),
+        other => json!({"INVALID_JSON": other.to_text()}),
+    }
+}
+
+/// The tool whose result a message is, as the provider has it: where results go by names, not by ids.
+pub(super) fn answered(messages: &[Message], at: usize, names: &Names) -> String {
+    let id = messages.get(at).and_then(|message| message.answers.as_deref());
+    // Ids are unique in their turn only.
+    let before = messages.get(..at).unwrap_or_default().iter().rev().flat_map(|message| &message.calls);
+    let call = before.into_iter().find(|call| Some(&*call.id) == id);
+    call.map_or_else(String::new, |call| names.wire(&call.name))
+}
+
 /// A call that is arriving.
 #[derive(Debug, Default)]
 pub(super) struct Piece {
@@ -89,6 +124,15 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
+    /// A call that comes as a whole.
+    pub fn next(&mut self, id: Option<&str>) -> &mut Piece {
+        let index = Some(self.all.len() as u64);
+        self.all.push(Piece { index, id: id.unwrap_or_default().to_owned(), ..Piece::default() });
+        let last = self.all.len() - 1;
+        #[allow(clippy::indexing_slicing, reason = "it was pushed a line above")]
+        &mut self.all[last]
+    }
+
     /// The call that a piece belongs to. Some servers count no calls, and some give all of them one number: a new id at a known
     /// number is a new call.
     pub fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Option<&mut Piece> {
@@ -165,7 +209,7 @@ impl Sealed {
         if self.turn.is_empty() && self.call.is_empty() {
             return None;
         }
-        Some(serde_json::json!({"by": provider, "turn": self.turn, "call": self.call}).to_string().into())
+        Some(json!({"by": provider, "turn": self.turn, "call": self.call}).to_string().into())
     }
 
     /// Back from a call. What another provider sealed says nothing to this one.

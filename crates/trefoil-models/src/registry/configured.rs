@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::{Availability, Registry};
 use crate::address::Address;
-use crate::vendors::{Protocol, VENDORS, Vendor};
+use crate::vendors::{VENDORS, Vendor};
 
 /// A provider as it is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     /// Its name.
     pub provider: &'static str,
-    /// How it is spoken to: `chat-completions`, `responses`, `messages`.
+    /// How it is spoken to, by [`Protocol::name`](crate::Protocol::name).
     pub protocol: &'static str,
     /// Whether it can be called.
     pub availability: Availability,
@@ -54,11 +54,7 @@ impl Registry {
         };
         Configured {
             provider: vendor.name,
-            protocol: match self.protocol(vendor) {
-                Protocol::ChatCompletions(_) => "chat-completions",
-                Protocol::Responses { .. } => "responses",
-                Protocol::Messages => "messages",
-            },
+            protocol: self.protocol(vendor).name(),
             availability: self.availability(vendor.name),
             key_variable: vendor.key_variable,
             has_key: self.env.contains_key(vendor.key_variable),

@@ -143,7 +143,8 @@ impl Registry {
 
     fn protocol(&self, vendor: &Vendor) -> Protocol {
         let chosen = self.apis.get(vendor.name).and_then(|api| vendor.protocol.through(*api));
-        chosen.unwrap_or(vendor.protocol)
+        let said = self.env.get(vendor.base_url_variable).and_then(|text| Address::parse(text).ok());
+        chosen.unwrap_or_else(|| said.map_or(vendor.protocol, |address| vendor.protocol.at(&address)))
     }
 
     /// The names of all providers, available or not.

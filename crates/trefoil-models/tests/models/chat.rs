@@ -114,7 +114,7 @@ async fn a_server_without_schemas_gets_it_in_words() {
 #[tokio::test]
 async fn ollama_needs_no_key() {
     let server = Server::start(vec![completion("hi")]).await;
-    let registry = server.registry(&[("OLLAMA_BASE_URL", "{url}")]);
+    let registry = server.registry(&[("OLLAMA_BASE_URL", "{url}/v1")]);
     let (answer, _) = ask(&*registry.resolve("ollama", "llama3:8b").unwrap(), &request("x")).await;
     assert_eq!(answer.unwrap().text, "hi");
     let sent = server.request();

@@ -81,65 +81,30 @@ async fn tools_of_a_script_conform() {
 }
 
 #[cfg(feature = "http")]
-mod http {
-    use serde_json::json;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_protocol_conforms() {
+    use trefoil_runtime::Finish;
 
-    use super::*;
-    use crate::server::{Reply, Server};
+    use crate::faces::FACES;
+    use crate::server::Server;
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn chat_completions_conform() {
-        let usage = json!({"prompt_tokens": 5, "completion_tokens": 3});
-        let whole = json!({"choices": [{"message": {"content": "Tea is a drink"}}], "usage": usage});
-        let delta = |text: &str| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": text}}]}));
-        let stream = format!("{}{}data: [DONE]\n\n", delta("Tea is "), delta("a drink"));
-        let server = Server::start_with(move |body| match body["stream"] == true {
-            true => Reply::stream(&[&stream]),
-            false => Reply::json(whole.clone()),
-        })
-        .await;
-        let registry = server.registry(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "{url}")]);
-        conforms(registry.resolve("openai", "m").unwrap()).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn responses_conform() {
-        let usage = json!({"input_tokens": 5, "output_tokens": 3});
-        let text = json!({"type": "message", "content": [{"type": "output_text", "text": "Tea is a drink"}]});
-        let whole = json!({"status": "completed", "output": [text], "usage": usage});
-        let delta = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
-        let end = json!({"type": "response.completed", "response": whole});
-        let stream: String =
-            [delta("Tea is "), delta("a drink"), end].iter().map(|e| format!("data: {e}\n\n")).collect();
-        let server = Server::start_with(move |body| match body["stream"] == true {
-            true => Reply::stream(&[&stream]),
-            false => Reply::json(whole.clone()),
-        })
-        .await;
-        let registry = server.registry(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "{url}/v1")]);
-        conforms(registry.with_api("openai", trefoil_models::Api::Responses).resolve("openai", "m").unwrap()).await;
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn messages_conform() {
-        let usage = json!({"input_tokens": 5, "output_tokens": 3});
-        let whole = json!({"content": [{"type": "text", "text": "Tea is a drink"}], "usage": usage});
-        let delta = |text: &str| json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}});
-        let stream: String = [
-            json!({"type": "message_start", "message": {"usage": usage}}),
-            delta("Tea is "),
-            delta("a drink"),
-            json!({"type": "message_stop"}),
-        ]
-        .iter()
-        .map(|e| format!("data: {e}\n\n"))
-        .collect();
-        let server = Server::start_with(move |body| match body["stream"] == true {
-            true => Reply::stream(&[&stream]),
-            false => Reply::json(whole.clone()),
-        })
-        .await;
-        let registry = server.registry(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "{url}")]);
-        conforms(registry.resolve("anthropic", "m").unwrap()).await;
+    for face in FACES {
+        let server = Server::start_by(move |asked| face.answer(asked, &["Tea is ", "a drink"])).await;
+        let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+        conforms(model.clone()).await;
+        for stream in [false, true] {
+            let mut asked = request("x");
+            asked.stream = stream;
+            let answer = ask(&*model, &asked).await.0.unwrap();
+            let used = answer.usage;
+            assert_eq!((&*answer.text, answer.finish), ("Tea is a drink", Some(Finish::Stop)), "{face:?}");
+            let cached = if face == crate::faces::Face::Ollama { 0 } else { 2 };
+            assert_eq!(
+                (used.input_tokens, used.cached_tokens, used.output_tokens),
+                (5, cached, 3),
+                "{face:?} {stream}"
+            );
+            assert!(used.is_known());
+        }
     }
 }

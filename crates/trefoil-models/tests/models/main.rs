@@ -15,6 +15,8 @@ mod conformance;
 #[cfg(feature = "http")]
 mod docs;
 #[cfg(feature = "http")]
+mod faces;
+#[cfg(feature = "http")]
 mod failures;
 #[cfg(feature = "http")]
 mod fallback;

@@ -6,66 +6,52 @@ use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use serde_json::{Value as Json, json};
-use trefoil_models::{Api, Limits, Registry};
 use trefoil_runtime::ModelError;
 
+use crate::faces::{FACES, Face};
 use crate::request::{ask, request};
 use crate::server::{Piece, Reply, Server};
 
-#[derive(Clone, Copy, PartialEq)]
-enum Face {
-    Chat,
-    Responses,
-    Messages,
-}
-
-const FACES: [Face; 3] = [Face::Chat, Face::Responses, Face::Messages];
-
-impl Face {
-    fn provider(self) -> &'static str {
-        if self == Self::Messages { "anthropic" } else { "openai" }
-    }
-
-    fn registry(self, url: &str) -> Registry {
-        let env = ["OPENAI", "ANTHROPIC"].into_iter().flat_map(|name| {
-            [(format!("{name}_API_KEY"), "sk-very-secret".to_owned()), (format!("{name}_BASE_URL"), url.to_owned())]
-        });
-        let limits = Limits { call_ms: Some(1_500), first_ms: 300, idle_ms: 200 };
-        let registry = Registry::new(env).with_limits(limits);
-        if self == Self::Responses { registry.with_api("openai", Api::Responses) } else { registry }
-    }
-
-    /// The first piece of an answer.
-    fn half(self) -> Json {
-        match self {
-            Self::Chat => json!({"choices": [{"delta": {"content": "half"}}]}),
-            Self::Responses => json!({"type": "response.output_text.delta", "delta": "half"}),
-            Self::Messages => json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half"}}),
+/// How a protocol reports an error: `context`, `model` or `key`.
+fn refusal(face: Face, what: &str) -> Reply {
+    let google =
+        |code: u16, status: &str, message: &str| (code, json!({"code": code, "status": status, "message": message}));
+    let (status, error) = match (face, what) {
+        (Face::Gemini, "context") => google(
+            400,
+            "INVALID_ARGUMENT",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        ),
+        (Face::Gemini, "model") => google(404, "NOT_FOUND", "models/m is not found for API version v1beta"),
+        (Face::Gemini, _) => google(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+        (Face::Cohere, "context") => {
+            (400, json!("too many tokens: total number of tokens in the prompt exceeds the limit"))
         }
-    }
-
-    /// How this protocol reports an error: `context`, `model` or `key`.
-    fn refusal(self, what: &str) -> Reply {
-        let (status, error) = match (self, what) {
-            (Self::Messages, "context") => (
-                400,
-                json!({"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}),
-            ),
-            (Self::Messages, "model") => (404, json!({"type": "not_found_error", "message": "model: m"})),
-            (Self::Messages, _) => {
-                (401, json!({"type": "authentication_error", "message": "invalid x-api-key sk-very-secret"}))
-            }
-            (_, "context") => (
-                400,
-                json!({"code": "context_length_exceeded", "message": "This model's maximum context length is 128000 tokens"}),
-            ),
-            (_, "model") => (404, json!({"code": "model_not_found", "message": "The model `m` does not exist"})),
-            (_, _) => {
-                (401, json!({"code": "invalid_api_key", "message": "Incorrect API key provided: sk-very-secret"}))
-            }
-        };
-        Reply::Whole(status, vec![], json!({"type": "error", "error": error}).to_string())
-    }
+        (Face::Cohere, "model") => (404, json!("model 'm' not found, make sure the correct model ID was used")),
+        (Face::Cohere, _) => (401, json!("invalid api token sk-very-secret")),
+        (Face::Ollama, "context") => (400, json!("the input length exceeds the context length")),
+        (Face::Ollama, "model") => (404, json!("model 'm' not found")),
+        (Face::Ollama, _) => (401, json!("unauthorized")),
+        (Face::Messages, "context") => (
+            400,
+            json!({"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}),
+        ),
+        (Face::Messages, "model") => (404, json!({"type": "not_found_error", "message": "model: m"})),
+        (Face::Messages, _) => {
+            (401, json!({"type": "authentication_error", "message": "invalid x-api-key sk-very-secret"}))
+        }
+        (_, "context") => (
+            400,
+            json!({"code": "context_length_exceeded", "message": "This model's maximum context length is 128000 tokens"}),
+        ),
+        (_, "model") => (404, json!({"code": "model_not_found", "message": "The model `m` does not exist"})),
+        (_, _) => (401, json!({"code": "invalid_api_key", "message": "Incorrect API key provided: sk-very-secret"})),
+    };
+    let body = match face {
+        Face::Cohere => json!({ "message": error }),
+        _ => json!({"type": "error", "error": error}),
+    };
+    Reply::Whole(status, vec![], body.to_string())
 }
 
 /// A way to be bad, and the reply that is.
@@ -84,12 +70,12 @@ const WAYS: &[&str] = &[
 ];
 
 fn reply(face: Face, way: &str) -> Reply {
-    let data = |json: &Json| Piece::Bytes(format!("data: {json}\n\n").into_bytes());
+    let half = |face: Face| Piece::Bytes(face.event(&face.piece("half")).into_bytes());
     let html = vec![("content-type", "text/html; charset=utf-8")];
     match way {
         "slow" => Reply::Silence,
-        "falls silent" => Reply::Stream(vec![data(&face.half()), Piece::Silence]),
-        "half a stream" => Reply::Stream(vec![data(&face.half()), Piece::Cut]),
+        "falls silent" => face.stream(vec![half(face), Piece::Silence]),
+        "half a stream" => face.stream(vec![half(face), Piece::Cut]),
         "a web page" => Reply::Whole(200, html, "<html><body>Sign in</body></html>".to_owned()),
         "an error with status 200" => {
             Reply::json(json!({"error": {"message": "upstream says no", "code": "server_error"}}))
@@ -97,9 +83,9 @@ fn reply(face: Face, way: &str) -> Reply {
         "not JSON" => Reply::json(Json::Null).body("{\"choices\": ["),
         "not the protocol" => Reply::json(json!({"answer": 42})),
         "endless" => Reply::Endless(": still thinking\n\n"),
-        "context too long" => face.refusal("context"),
-        "unknown model" => face.refusal("model"),
-        _ => face.refusal("key"),
+        "context too long" => refusal(face, "context"),
+        "unknown model" => refusal(face, "model"),
+        _ => refusal(face, "key"),
     }
 }
 
@@ -108,7 +94,7 @@ async fn failure(face: Face, way: &str, stream: bool) -> ModelError {
     let mut asked = request("x");
     asked.stream = stream;
     let began = Instant::now();
-    let model = face.registry(&server.url).resolve(face.provider(), "m").unwrap();
+    let model = face.hurried(&server.url, "sk-very-secret").resolve(face.provider(), "m").unwrap();
     let error = ask(&*model, &asked).await.0.unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(30), "{way}: its time limit was passed");
     let told = format!("{error:?}");
@@ -138,46 +124,79 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
           Network: `openai` did not begin to answer within 0.3s
           Network: `openai` did not begin to answer within 0.3s
           Network: `anthropic` did not begin to answer within 0.3s
+          Network: `google` did not begin to answer within 0.3s
+          Network: `cohere` did not begin to answer within 0.3s
+          Network: `ollama` did not begin to answer within 0.3s
         falls silent
           Network: `openai` sent nothing for 0.2s
           Network: `openai` sent nothing for 0.2s
           Network: `anthropic` sent nothing for 0.2s
+          Network: `google` sent nothing for 0.2s
+          Network: `cohere` sent nothing for 0.2s
+          Network: `ollama` sent nothing for 0.2s
         half a stream
           Network: `openai` closed the connection before the answer was complete (unexpected EOF during chunk size line)
           Network: `openai` closed the connection before the answer was complete (unexpected EOF during chunk size line)
           Network: `anthropic` closed the connection before the answer was complete (unexpected EOF during chunk size line)
+          Network: `google` closed the connection before the answer was complete (unexpected EOF during chunk size line)
+          Network: `cohere` closed the connection before the answer was complete (unexpected EOF during chunk size line)
+          Network: `ollama` closed the connection before the answer was complete (unexpected EOF during chunk size line)
         a web page
           Protocol: `openai` sent a web page instead of an answer -> check the base URL, and proxies in between
           Protocol: `openai` sent a web page instead of an answer -> check the base URL, and proxies in between
           Protocol: `anthropic` sent a web page instead of an answer -> check the base URL, and proxies in between
+          Protocol: `google` sent a web page instead of an answer -> check the base URL, and proxies in between
+          Protocol: `cohere` sent a web page instead of an answer -> check the base URL, and proxies in between
+          Protocol: `ollama` sent a web page instead of an answer -> check the base URL, and proxies in between
         an error with status 200
           Status(500): `openai` answered with an error: upstream says no
           Status(500): `openai` answered with an error: upstream says no
           Status(500): `anthropic` answered with an error: upstream says no
+          Status(500): `google` answered with an error: upstream says no
+          Status(500): `cohere` answered with an error: upstream says no
+          Status(500): `ollama` answered with an error: upstream says no
         not JSON
           Protocol: `openai` sent an answer that is not JSON: EOF while parsing a list at line 1 column 13
           Protocol: `openai` sent an answer that is not JSON: EOF while parsing a list at line 1 column 13
           Protocol: `anthropic` sent an answer that is not JSON: EOF while parsing a list at line 1 column 13
+          Protocol: `google` sent an answer that is not JSON: EOF while parsing a list at line 1 column 13
+          Protocol: `cohere` sent an answer that is not JSON: EOF while parsing a list at line 1 column 13
+          Protocol: `ollama` sent an answer that is not JSON: EOF while parsing a list at line 1 column 13
         not the protocol
           Protocol: `openai` sent an answer without `choices[0].message`
           Protocol: `openai` sent an answer without `output`
           Protocol: `anthropic` sent an answer without `content`
+          Protocol: `google` sent an answer without `candidates`
+          Protocol: `cohere` sent an answer without `message`
+          Protocol: `ollama` sent an answer without `message`
         endless
           Timeout: `openai` did not complete its answer within 1.5s (`--timeout 1.5`) -> allow more time with `--timeout`, or ask for a shorter answer
           Timeout: `openai` did not complete its answer within 1.5s (`--timeout 1.5`) -> allow more time with `--timeout`, or ask for a shorter answer
           Timeout: `anthropic` did not complete its answer within 1.5s (`--timeout 1.5`) -> allow more time with `--timeout`, or ask for a shorter answer
+          Timeout: `google` did not complete its answer within 1.5s (`--timeout 1.5`) -> allow more time with `--timeout`, or ask for a shorter answer
+          Timeout: `cohere` did not complete its answer within 1.5s (`--timeout 1.5`) -> allow more time with `--timeout`, or ask for a shorter answer
+          Timeout: `ollama` did not complete its answer within 1.5s (`--timeout 1.5`) -> allow more time with `--timeout`, or ask for a shorter answer
         context too long
           Status(400): `openai` answered with 400: This model's maximum context length is 128000 tokens -> pass less text to the step, or choose a model with a larger context window
           Status(400): `openai` answered with 400: This model's maximum context length is 128000 tokens -> pass less text to the step, or choose a model with a larger context window
           Status(400): `anthropic` answered with 400: prompt is too long: 210000 tokens > 200000 maximum -> pass less text to the step, or choose a model with a larger context window
+          Status(400): `google` answered with 400: The input token count (1200000) exceeds the maximum number of tokens allowed (1048576). -> pass less text to the step, or choose a model with a larger context window
+          Status(400): `cohere` answered with 400: too many tokens: total number of tokens in the prompt exceeds the limit -> pass less text to the step, or choose a model with a larger context window
+          Status(400): `ollama` answered with 400: the input length exceeds the context length -> pass less text to the step, or choose a model with a larger context window
         unknown model
           Status(404): `openai` answered with 404: The model `m` does not exist -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
           Status(404): `openai` answered with 404: The model `m` does not exist -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
           Status(404): `anthropic` answered with 404: model: m -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
+          Status(404): `google` answered with 404: models/m is not found for API version v1beta -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
+          Status(404): `cohere` answered with 404: model 'm' not found, make sure the correct model ID was used -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
+          Status(404): `ollama` answered with 404: model 'm' not found -> download it with `ollama pull`, or try another with `--model`; `trefoil doctor` lists what is there
         bad key
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`
           Status(401): `anthropic` answered with 401: invalid x-api-key *** -> check the key in `ANTHROPIC_API_KEY`
+          Status(400): `google` answered with 400: API key not valid. Please pass a valid API key. -> check the key in `GOOGLE_GENERATIVE_AI_API_KEY`
+          Status(401): `cohere` answered with 401: invalid api token *** -> check the key in `COHERE_API_KEY`
+          Status(401): `ollama` answered with 401: unauthorized -> check the key in `OLLAMA_API_KEY`
     "#]].assert_eq(&told);
 }
 
@@ -185,12 +204,12 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
 async fn an_answer_that_is_not_streamed_may_take_its_time_but_not_stop_in_the_middle() {
     for face in FACES {
         let server = Server::start(vec![Reply::Half(200, "{\"choices\": [")]).await;
-        let model = face.registry(&server.url).resolve(face.provider(), "m").unwrap();
+        let model = face.hurried(&server.url, "sk-very-secret").resolve(face.provider(), "m").unwrap();
         let error = ask(&*model, &request("x")).await.0.unwrap_err();
         assert!(error.message.ends_with("sent nothing for 0.2s"), "{}", error.message);
         server.client_gone().await;
         let server = Server::start(vec![Reply::Silence]).await;
-        let model = face.registry(&server.url).resolve(face.provider(), "m").unwrap();
+        let model = face.hurried(&server.url, "sk-very-secret").resolve(face.provider(), "m").unwrap();
         let error = ask(&*model, &request("x")).await.0.unwrap_err();
         assert!(error.message.contains("did not complete its answer within 1.5s"), "{}", error.message);
     }
@@ -225,7 +244,7 @@ async fn connections_are_used_again() {
             });
         }
     });
-    let registry = Face::Chat.registry(&url);
+    let registry = Face::Chat.hurried(&url, "k");
     for _ in 0..5 {
         // Each step resolves its model anew.
         ask(&*registry.resolve("openai", "m").unwrap(), &request("x")).await.0.unwrap();

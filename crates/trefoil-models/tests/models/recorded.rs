@@ -1,10 +1,10 @@
 //! Request bodies, field by field, beside what the providers' official SDKs send for the same request: `sdk_recordings/`, made by
-//! `xtask/sdk-recordings/record.py`. What differs on purpose is listed here, each with its reason.
+//! `xtask/sdk-recordings/record.py`. What differs on purpose is listed here ([`DIFFERENCES`]), each with its reason.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use trefoil_ir::ModelParameters;
 use trefoil_models::{Api, Registry};
 use trefoil_runtime::{Effects, Message, ModelRequest, Role, ToolSpec, ToolUse};
@@ -15,6 +15,37 @@ use crate::server::{Received, Reply, Server};
 
 /// The key of the recordings.
 const KEY: &str = "key-of-the-test";
+
+/// Whose interface a recording is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Face {
+    provider: &'static str,
+    api: Option<Api>,
+    /// Beside the server's address.
+    base: &'static str,
+}
+
+impl Face {
+    fn is(self, provider: &str) -> bool {
+        self.provider == provider
+    }
+}
+
+/// The interface of a recording, and the case.
+fn face<'c>(sdk: &str, case: &'c str) -> (Face, &'c str) {
+    let of = |provider, base| Face { provider, api: None, base };
+    match (sdk, case.split_once('-')) {
+        ("openai", Some(("responses", case))) => (Face { api: Some(Api::Responses), ..of("openai", "/v1") }, case),
+        ("openai", Some(("azure", case))) => (of("azure", ""), case),
+        ("openai", _) => (of("openai", "/v1"), case),
+        ("anthropic", _) => (of("anthropic", ""), case),
+        ("mistralai", _) => (of("mistral", "/v1"), case),
+        ("google-genai", _) => (of("google", "/v1"), case),
+        ("ollama", _) => (of("ollama", ""), case),
+        ("cohere", _) => (of("cohere", ""), case),
+        other => panic!("{other:?}"),
+    }
+}
 
 fn weather() -> ToolSpec {
     ToolSpec {
@@ -27,21 +58,39 @@ fn weather() -> ToolSpec {
     }
 }
 
+/// Text, images, a sound: those of them that the interface takes.
+fn blocks(face: Face) -> Json {
+    let inline = json!({"type": "image", "base64": "aW1hZ2U=", "mediaType": "image/png"});
+    let mut address = json!({"type": "image", "url": "https://example.com/sky.png", "detail": "low"});
+    if face.is("google") {
+        address["mediaType"] = "image/png".into();
+    }
+    let sound = json!({"type": "audio", "url": "data:audio/wav;base64,c291bmQ="});
+    let text = json!({"type": "text", "text": "What is the weather in Bergen and Oslo?"});
+    match face.provider {
+        "ollama" => json!([text, inline]),
+        "anthropic" | "cohere" => json!([text, inline, address]),
+        "openai" if face.api.is_some() => json!([text, inline, address]),
+        _ => json!([text, inline, address, sound]),
+    }
+}
+
 /// The request of a case.
-fn asked(case: &str, protocol: &str) -> ModelRequest {
+fn asked(case: &str, face: Face) -> ModelRequest {
     let mut asked = request("What is the weather in Bergen and Oslo?");
-    asked.model = "m".into();
+    asked.model = if face.is("anthropic") && case == "schema" { "claude-sonnet-4-5" } else { "m" }.into();
     asked.messages.insert(0, message(Role::System, "Be brief."));
-    if protocol == "messages" {
+    if face.is("anthropic") {
         // It demands one.
         asked.parameters.max_tokens = Some(64);
     }
     match case {
         "plain" => {
+            let few = ["anthropic", "google", "ollama", "cohere"].contains(&face.provider);
             asked.parameters = ModelParameters {
                 temperature: Some(0.5),
                 top_p: Some(0.25),
-                top_k: (protocol == "messages").then_some(4),
+                top_k: few.then_some(4),
                 max_tokens: Some(64),
                 seed: Some(7),
                 stop: vec!["END".into()],
@@ -57,6 +106,7 @@ fn asked(case: &str, protocol: &str) -> ModelRequest {
             asked.schema = schema("answer", sky);
         }
         "tools" => asked.tools = vec![weather()],
+        "blocks" => asked.messages[1].content = Value::from_json(blocks(face)),
         "results" => {
             asked.tools = vec![weather()];
             let call = |id: &str, city: &str| ToolUse {
@@ -77,18 +127,18 @@ fn asked(case: &str, protocol: &str) -> ModelRequest {
 }
 
 /// What is sent for a case.
-async fn sent(provider: &str, protocol: &str, case: &str) -> Received {
+async fn sent(face: Face, case: &str) -> Received {
     let server = Server::start(vec![Reply::Whole(400, vec![], "{}".to_owned())]).await;
-    let env = ["OPENAI", "ANTHROPIC", "MISTRAL"].into_iter().flat_map(|name| {
-        let base = if name == "ANTHROPIC" { server.url.clone() } else { format!("{}/v1", server.url) };
-        [(format!("{name}_API_KEY"), KEY.to_owned()), (format!("{name}_BASE_URL"), base)]
-    });
-    let mut registry = Registry::new(env);
-    if protocol == "responses" {
-        registry = registry.with_api(provider, Api::Responses);
+    let vendor = trefoil_models::vendors::vendor(face.provider).unwrap();
+    let base = format!("{}{}", server.url, face.base);
+    let env = [(vendor.base_url_variable.to_owned(), base), (vendor.key_variable.to_owned(), KEY.to_owned())];
+    let mut registry = Registry::new(env.into_iter().filter(|(name, _)| name != "OLLAMA_API_KEY"));
+    if let Some(api) = face.api {
+        registry = registry.with_api(face.provider, api);
     }
-    let model = registry.resolve(provider, "m").unwrap();
-    ask(&*model, &asked(case, protocol)).await.0.unwrap_err();
+    let asked = asked(case, face);
+    let model = registry.resolve(face.provider, &asked.model).unwrap();
+    ask(&*model, &asked).await.0.unwrap_err();
     server.request()
 }
 
@@ -99,54 +149,169 @@ fn recordings() -> Vec<Json> {
     files.iter().map(|file| serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()).collect()
 }
 
-/// What the SDK adds that says nothing.
-fn without_noise(sdk: &str, body: &mut Json) {
-    if sdk != "mistralai" {
-        return;
-    }
-    let body = body.as_object_mut().unwrap();
-    if body.get("stream") == Some(&json!(false)) {
-        body.remove("stream");
-    }
-    for message in body["messages"].as_array_mut().unwrap() {
-        let message = message.as_object_mut().unwrap();
-        // The default.
-        message.remove("prefix");
-        for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
-            // All of them have the same.
-            call.as_object_mut().unwrap().remove("index");
+/// Where a body differs from the SDK's on purpose.
+struct Difference {
+    sdk: &'static str,
+    /// Why that is so.
+    reason: &'static str,
+    /// Makes the SDK's body ours; false: there was nothing to change.
+    apply: fn(body: &mut Json, case: &str) -> bool,
+}
+
+const DIFFERENCES: &[Difference] = &[
+    Difference {
+        sdk: "mistralai",
+        reason: "the SDK says `stream: false`, `prefix: false` and the same `index` for all calls, which are defaults",
+        apply: |body, _| {
+            let mut changed = remove(body, "stream", &json!(false));
+            for message in body["messages"].as_array_mut().unwrap() {
+                changed |= message.as_object_mut().unwrap().remove("prefix").is_some();
+                for call in message.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten() {
+                    changed |= call.as_object_mut().unwrap().remove("index").is_some();
+                }
+            }
+            changed
+        },
+    },
+    Difference {
+        sdk: "anthropic",
+        reason: "only models from 4.5 on can be held to a schema, so ours has to be a name of one",
+        apply: |body, case| {
+            if case == "schema" {
+                body["model"] = "claude-sonnet-4-5".into();
+            }
+            case == "schema"
+        },
+    },
+    Difference {
+        sdk: "google-genai",
+        reason: "the SDK writes some names in snake case and an empty configuration; the documented names are in camel case",
+        apply: |body, _| {
+            let before = body.clone();
+            for (snake, camel) in
+                [("mime_type", "mimeType"), ("file_uri", "fileUri"), ("parameters_json_schema", "parametersJsonSchema")]
+            {
+                rename(body, snake, camel);
+            }
+            remove(body, "generationConfig", &json!({}));
+            *body != before
+        },
+    },
+    Difference {
+        sdk: "google-genai",
+        reason: "the SDK writes 4 as 4.0",
+        apply: |body, _| match body.pointer_mut("/generationConfig/topK") {
+            Some(number) => {
+                *number = json!(4);
+                true
+            }
+            None => false,
+        },
+    },
+    Difference {
+        sdk: "google-genai",
+        reason: "Gemini refuses a call that nobody signed, such as one that another model made",
+        apply: |body, case| {
+            if case == "results" {
+                body["contents"][1]["parts"][0]["thoughtSignature"] = "skip_thought_signature_validator".into();
+            }
+            case == "results"
+        },
+    },
+    Difference {
+        sdk: "ollama",
+        reason: "the SDK sends an empty list of tools",
+        apply: |body, _| remove(body, "tools", &json!([])),
+    },
+];
+
+fn remove(body: &mut Json, name: &str, value: &Json) -> bool {
+    body.get(name) == Some(value) && body.as_object_mut().unwrap().remove(name).is_some()
+}
+
+fn rename(json: &mut Json, from: &str, to: &str) {
+    match json {
+        Json::Object(members) => {
+            *members = std::mem::take(members)
+                .into_iter()
+                .map(|(name, mut value)| {
+                    rename(&mut value, from, to);
+                    (if name == from { to.to_owned() } else { name }, value)
+                })
+                .collect::<Map<_, _>>();
         }
+        Json::Array(items) => items.iter_mut().for_each(|item| rename(item, from, to)),
+        _ => {}
     }
 }
 
 #[tokio::test]
 async fn bodies_are_those_of_the_official_sdks() {
     let recordings = recordings();
-    assert!(recordings.len() >= 19, "{}", recordings.len());
+    assert!(recordings.len() >= 43, "{}", recordings.len());
+    let mut used = vec![false; DIFFERENCES.len()];
     for recording in recordings {
         let text = |name: &str| recording[name].as_str().unwrap();
-        let (sdk, case) = (text("sdk"), text("case"));
-        let (provider, protocol, case) = match (sdk, case.strip_prefix("responses-")) {
-            ("openai", Some(case)) => ("openai", "responses", case),
-            ("openai", None) => ("openai", "chat", case),
-            ("anthropic", _) => ("anthropic", "messages", case),
-            ("mistralai", _) => ("mistral", "chat", case),
-            other => panic!("{other:?}"),
-        };
-        let sent = sent(provider, protocol, case).await;
+        let (sdk, full) = (text("sdk"), text("case"));
+        let (face, case) = face(sdk, full);
+        let sent = sent(face, case).await;
         let mut body = recording["body"].clone();
-        without_noise(sdk, &mut body);
-        assert_eq!(sent.body, body, "{sdk} {case}");
-        assert_eq!(sent.line, format!("POST {} HTTP/1.1", text("path")), "{sdk} {case}");
+        for (used, difference) in used.iter_mut().zip(DIFFERENCES) {
+            *used |= difference.sdk == sdk && (difference.apply)(&mut body, case);
+        }
+        assert_eq!(sent.body, body, "{sdk} {full}\nours: {:#}\ntheirs: {body:#}", sent.body);
+        assert_eq!(sent.line, format!("POST {} HTTP/1.1", text("path")), "{sdk} {full}");
         assert_eq!(sent.headers["content-type"], "application/json");
-        match provider {
-            // Its version of 2026-10-21 refuses `temperature`, `top_p` and `top_k`, which manifests set; the one before, which Trefoil
-            // speaks, takes the key in `x-api-key`.
-            "anthropic" => {
-                assert_eq!(recording["headers"]["anthropic-version"], "2026-10-21");
-                assert_eq!((&*sent.headers["anthropic-version"], &*sent.headers["x-api-key"]), ("2023-06-01", KEY));
+        for name in ["authorization", "x-api-key", "x-goog-api-key", "api-key"] {
+            let (ours, theirs) = (sent.headers.get(name), recording["headers"][name].as_str());
+            if face.is("anthropic") {
+                continue;
             }
-            _ => assert_eq!(sent.headers["authorization"], recording["headers"]["authorization"]),
+            assert_eq!(ours.map(|ours| &**ours), theirs, "{sdk} {full} {name}");
+        }
+        if face.is("anthropic") {
+            // Its version of 2026-10-21 refuses `temperature`, `top_p` and `top_k`, which manifests set; the one before, which
+            // Trefoil speaks, takes the key in `x-api-key`.
+            assert_eq!(recording["headers"]["anthropic-version"], "2026-10-21");
+            assert_eq!((&*sent.headers["anthropic-version"], &*sent.headers["x-api-key"]), ("2023-06-01", KEY));
         }
     }
+    for (used, Difference { sdk, reason, .. }) in used.into_iter().zip(DIFFERENCES) {
+        assert!(used, "this difference is none any more: {sdk}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_interface_does_not_take_is_refused_before_anything_is_sent() {
+    let sound = json!([{"type": "audio", "base64": "c291bmQ=", "mediaType": "audio/wav"}]);
+    let address = json!([{"type": "image", "url": "https://example.com/a.png"}]);
+    let sealed = json!([{"type": "image", "url": "https://example.com/a.png", "headers": {"Authorization": "x"}}]);
+    let artifact = json!([{"type": "image", "artifactId": "art_1"}]);
+    let nameless = json!([{"type": "image", "base64": "aW1hZ2U="}]);
+    let mut told = String::new();
+    for (provider, blocks) in [
+        ("anthropic", &sound),
+        ("cohere", &sound),
+        ("ollama", &address),
+        ("openai", &sealed),
+        ("google", &artifact),
+        ("openai", &nameless),
+    ] {
+        let server = Server::start(vec![]).await;
+        let vendor = trefoil_models::vendors::vendor(provider).unwrap();
+        let registry = server.registry(&[(vendor.base_url_variable, "{url}"), (vendor.key_variable, KEY)]);
+        let mut asked = request("");
+        asked.messages[0].content = Value::from_json(blocks.clone());
+        let error = ask(&*registry.resolve(provider, "m").unwrap(), &asked).await.0.unwrap_err();
+        assert!(server.requests().is_empty());
+        told += &format!("{:?}: {} -> {}\n", error.kind, error.message, error.help.unwrap());
+    }
+    expect_test::expect![[r#"
+        Setup: `anthropic` does not accept audio through this interface -> choose a model of another provider for this step
+        Setup: `cohere` does not accept audio through this interface -> choose a model of another provider for this step
+        Setup: `ollama` does not read images from a URL -> pass the bytes as `base64`, with `mediaType`
+        Setup: `openai` fetches images from URLs itself and cannot send `headers` -> pass the bytes as `base64`, with `mediaType`
+        Setup: `google` cannot read images by `artifactId`, because artifacts belong to the hosted agntz -> pass the bytes as `base64`, with `mediaType`
+        Setup: `openai` needs the `mediaType` of images that are passed as bytes -> add `mediaType` to the block, such as `image/png`
+    "#]].assert_eq(&told);
 }

@@ -24,6 +24,8 @@ pub enum Reply {
     Whole(u16, Vec<(&'static str, &'static str)>, String),
     /// Server-sent events, piece by piece.
     Stream(Vec<Piece>),
+    /// JSON lines, piece by piece.
+    Lines(Vec<Piece>),
     /// A stream of this, again and again.
     Endless(&'static str),
     /// A status and the beginning of a body, then nothing until the other side gives up.
@@ -75,6 +77,11 @@ impl Server {
 
     /// Answers each connection by the body of its request.
     pub async fn start_with(reply: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_by(move |received| reply(&received.body)).await
+    }
+
+    /// Answers each connection by its request.
+    pub async fn start_by(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let reply: Replies = Arc::new(reply);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -113,11 +120,11 @@ impl Server {
     }
 }
 
-type Replies = Arc<dyn Fn(&Json) -> Reply + Send + Sync>;
+type Replies = Arc<dyn Fn(&Received) -> Reply + Send + Sync>;
 
 async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<Received>>>, gone: Arc<Notify>) {
     let Some(request) = read(&mut stream).await else { return };
-    let reply = replies(&request.body);
+    let reply = replies(&request);
     received.lock().unwrap().push(request);
     match reply {
         Reply::Whole(status, headers, body) => {
@@ -128,28 +135,8 @@ async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<
             }
             let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes()).await;
         }
-        Reply::Stream(pieces) => {
-            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
-                        transfer-encoding: chunked\r\n\r\n";
-            let _ = stream.write_all(head.as_bytes()).await;
-            for piece in pieces {
-                match piece {
-                    Piece::Bytes(bytes) => {
-                        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
-                        chunk.extend(bytes);
-                        chunk.extend(b"\r\n");
-                        // The client may have heard enough.
-                        if stream.write_all(&chunk).await.is_err() {
-                            return;
-                        }
-                        tokio::time::sleep(Duration::from_millis(5)).await;
-                    }
-                    Piece::Cut => return,
-                    Piece::Silence => return wait(stream, &gone).await,
-                }
-            }
-            let _ = stream.write_all(b"0\r\n\r\n").await;
-        }
+        Reply::Stream(pieces) => chunks(stream, "text/event-stream; charset=utf-8", pieces, &gone).await,
+        Reply::Lines(pieces) => chunks(stream, "application/x-ndjson", pieces, &gone).await,
         Reply::Endless(text) => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
             let _ = stream.write_all(head.as_bytes()).await;
@@ -164,6 +151,29 @@ async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<
         }
         Reply::Silence => wait(stream, &gone).await,
     }
+}
+
+async fn chunks(mut stream: TcpStream, kind: &str, pieces: Vec<Piece>, gone: &Notify) {
+    let head =
+        format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
+    let _ = stream.write_all(head.as_bytes()).await;
+    for piece in pieces {
+        match piece {
+            Piece::Bytes(bytes) => {
+                let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                chunk.extend(bytes);
+                chunk.extend(b"\r\n");
+                // The client may have heard enough.
+                if stream.write_all(&chunk).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            Piece::Cut => return,
+            Piece::Silence => return wait(stream, gone).await,
+        }
+    }
+    let _ = stream.write_all(b"0\r\n\r\n").await;
 }
 
 async fn wait(mut stream: TcpStream, gone: &Notify) {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use trefoil_models::{Api, Registry};
+use trefoil_models::Registry;
 use trefoil_runtime::{Effects, Finish, Message, ModelAnswer, ModelRequest, Role, ToolSpec, ToolUse};
 use trefoil_template::Value;
 
+use crate::faces::{FACES, Face};
 use crate::request::{ask, message, request};
 use crate::server::{Reply, Server};
 
@@ -25,18 +26,12 @@ fn with_tools(names: &[&str]) -> ModelRequest {
     asked
 }
 
-/// Every protocol, at this address: what it is called, and the provider that speaks it.
-fn protocols(url: &str) -> [(&'static str, Registry, &'static str); 3] {
-    let env = ["OPENAI", "ANTHROPIC", "GOOGLE_GENERATIVE_AI", "DEEPSEEK"].into_iter().flat_map(|name| {
-        let base = if name == "ANTHROPIC" { url.to_owned() } else { format!("{url}/v1") };
-        [(format!("{name}_API_KEY"), "k".to_owned()), (format!("{name}_BASE_URL"), base)]
-    });
-    let registry = Registry::new(env);
-    [
-        ("chat", registry.clone(), "openai"),
-        ("responses", registry.clone().with_api("openai", Api::Responses), "openai"),
-        ("messages", registry, "anthropic"),
-    ]
+/// Gemini and DeepSeek through chat completions.
+fn compatible(url: &str) -> Registry {
+    let bases = [("GOOGLE_GENERATIVE_AI", "/v1beta/openai"), ("DEEPSEEK", "/v1"), ("OPENAI", "/v1")];
+    Registry::new(bases.into_iter().flat_map(|(name, path)| {
+        [(format!("{name}_API_KEY"), "k".to_owned()), (format!("{name}_BASE_URL"), format!("{url}{path}"))]
+    }))
 }
 
 fn events(all: &[Json]) -> String {
@@ -44,17 +39,18 @@ fn events(all: &[Json]) -> String {
 }
 
 /// An answer with two calls, whole and as a stream whose arguments arrive in pieces.
-fn two_calls(protocol: &str, second: &str) -> (Json, String) {
+fn two_calls(face: Face, second: &str) -> (Json, Vec<Json>) {
     let (a, b) = (r#"{"city":"Bergen"}"#, second);
-    match protocol {
-        "chat" => {
+    let input = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+    match face {
+        Face::Chat => {
             let call = |id: &str, text: &str| json!({"id": id, "type": "function", "function": {"name": "weather", "arguments": text}});
             let message =
                 json!({"role": "assistant", "content": "Let me look.", "tool_calls": [call("c1", a), call("c2", b)]});
             let piece = |calls: Json| json!({"choices": [{"delta": {"tool_calls": calls}}]});
             let part = |index: u64, text: &str| json!({"index": index, "function": {"arguments": text}});
             let begun = |index: u64, id: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": "weather", "arguments": ""}});
-            let stream = events(&[
+            let stream = vec![
                 json!({"choices": [{"delta": {"role": "assistant", "content": "Let me look."}}]}),
                 piece(json!([begun(0, "c1")])),
                 piece(json!([part(0, &a[..5])])),
@@ -62,15 +58,15 @@ fn two_calls(protocol: &str, second: &str) -> (Json, String) {
                 piece(json!([part(1, &b[..1])])),
                 piece(json!([part(1, &b[1..])])),
                 json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}),
-            ]);
-            (json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}), stream + "data: [DONE]\n\n")
+            ];
+            (json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}), stream)
         }
-        "responses" => {
+        Face::Responses => {
             let call = |id: &str, text: &str| json!({"type": "function_call", "id": "x", "call_id": id, "name": "weather", "arguments": text});
             let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Let me look."}]});
             let output = json!([said, call("c1", a), call("c2", b)]);
             let done = |index: u64, item: &Json| json!({"type": "response.output_item.done", "output_index": index, "item": item});
-            let stream = events(&[
+            let stream = vec![
                 json!({"type": "response.created", "response": {"id": "r", "status": "in_progress", "model": "m"}}),
                 json!({"type": "response.output_text.delta", "delta": "Let me "}),
                 json!({"type": "response.output_text.delta", "delta": "look."}),
@@ -78,16 +74,16 @@ fn two_calls(protocol: &str, second: &str) -> (Json, String) {
                 done(1, &output[1]),
                 done(2, &output[2]),
                 json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
-            ]);
+            ];
             (json!({"status": "completed", "output": output}), stream)
         }
-        _ => {
+        Face::Messages => {
             let text = json!({"type": "text", "text": "Let me look."});
             let block =
                 |id: &str, input: Json| json!({"type": "tool_use", "id": id, "name": "weather", "input": input});
             let begun = |index: u64, block: Json| json!({"type": "content_block_start", "index": index, "content_block": block});
             let part = |index: u64, text: &str| json!({"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": text}});
-            let stream = events(&[
+            let stream = vec![
                 json!({"type": "message_start", "message": {}}),
                 begun(0, text.clone()),
                 begun(1, block("c1", json!({}))),
@@ -98,60 +94,99 @@ fn two_calls(protocol: &str, second: &str) -> (Json, String) {
                 part(2, &b[1..]),
                 json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
                 json!({"type": "message_stop"}),
-            ]);
-            let input = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+            ];
             let content = json!([text, block("c1", input(a)), block("c2", input(b))]);
             (json!({"content": content, "stop_reason": "tool_use"}), stream)
+        }
+        Face::Gemini => {
+            let call =
+                |id: &str, text: &str| json!({"functionCall": {"id": id, "name": "weather", "args": input(text)}});
+            let some = |parts: Json| json!({"candidates": [{"content": {"role": "model", "parts": parts}}]});
+            let said = json!({"text": "Let me look."});
+            let thought = json!({"text": "The user wants to know about rain.", "thought": true});
+            let mut whole = some(json!([thought, said, call("c1", a), call("c2", b)]));
+            whole["candidates"][0]["finishReason"] = "STOP".into();
+            let end = json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]});
+            let stream =
+                vec![some(json!([thought])), some(json!([said])), some(json!([call("c1", a), call("c2", b)])), end];
+            (whole, stream)
+        }
+        Face::Cohere => {
+            let call = |id: &str, text: &str| json!({"id": id, "type": "function", "function": {"name": "weather", "arguments": text}});
+            let content = json!([{"type": "text", "text": "Let me look."}]);
+            let message =
+                json!({"role": "assistant", "content": content, "tool_calls": [call("c1", a), call("c2", b)]});
+            let begun = |index: u64, call: Json| json!({"type": "tool-call-start", "index": index, "delta": {"message": {"tool_calls": call}}});
+            let part = |index: u64, text: &str| json!({"type": "tool-call-delta", "index": index, "delta": {"message": {"tool_calls": {"function": {"arguments": text}}}}});
+            let stream = vec![
+                json!({"type": "message-start", "id": "x", "delta": {"message": {"role": "assistant", "content": []}}}),
+                face.piece("Let me look."),
+                begun(0, call("c1", "")),
+                part(0, &a[..5]),
+                part(0, &a[5..]),
+                json!({"type": "tool-call-end", "index": 0}),
+                begun(1, call("c2", "")),
+                part(1, &b[..1]),
+                part(1, &b[1..]),
+                json!({"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}}),
+            ];
+            (json!({"message": message, "finish_reason": "TOOL_CALL"}), stream)
+        }
+        Face::Ollama => {
+            let call = |text: &str| json!({"function": {"name": "weather", "arguments": input(text)}});
+            let some = |message: Json, done: bool| json!({"model": "m", "message": message, "done": done});
+            let calls = json!([call(a), call(b)]);
+            let whole = some(json!({"role": "assistant", "content": "Let me look.", "tool_calls": calls}), true);
+            let stream = vec![
+                face.piece("Let me look."),
+                some(json!({"role": "assistant", "content": "", "tool_calls": calls}), false),
+                some(json!({"role": "assistant", "content": ""}), true),
+            ];
+            (whole, stream)
         }
     }
 }
 
-async fn answers(protocol: usize, second: &str, asked: &ModelRequest) -> [ModelAnswer; 2] {
-    let name = protocols("http://h")[protocol].0;
-    let (whole, stream) = two_calls(name, second);
-    let server = Server::start_with(move |body| match body["stream"] == true {
-        true => Reply::stream(&[&stream]),
+async fn answers(face: Face, second: &str, asked: &ModelRequest) -> [ModelAnswer; 2] {
+    let (whole, stream) = two_calls(face, second);
+    let server = Server::start_by(move |asked| match face.streams(asked) {
+        true => face.streamed(&stream),
         false => Reply::json(whole.clone()),
     })
     .await;
-    let (_, registry, provider) = protocols(&server.url)[protocol].clone();
-    let model = registry.resolve(provider, "m").unwrap();
+    let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
     let whole = ask(&*model, asked).await.0.unwrap();
     let (streamed, heard) = ask(&*model, &ModelRequest { stream: true, ..asked.clone() }).await;
-    assert_eq!(heard.concat(), "Let me look.", "{name}: calls are not shown as text");
+    assert_eq!(heard.concat(), "Let me look.", "{face:?}: calls are not shown as text");
     [whole, streamed.unwrap()]
 }
 
 #[tokio::test]
 async fn calls_arrive_whole_and_in_pieces() {
-    for protocol in 0..3 {
-        for answer in answers(protocol, r#"{"city":"Oslo"}"#, &with_tools(&["weather"])).await {
+    for face in FACES {
+        for answer in answers(face, r#"{"city":"Oslo"}"#, &with_tools(&["weather"])).await {
             let calls: Vec<_> = answer.calls.iter().map(|c| (&*c.id, &*c.name, c.arguments.to_json())).collect();
             let city = |city: &str| json!({ "city": city });
-            assert_eq!(calls, [("c1", "weather", city("Bergen")), ("c2", "weather", city("Oslo"))], "{protocol}");
-            assert_eq!((&*answer.text, answer.finish), ("Let me look.", Some(Finish::Tools)), "{protocol}");
+            // Ollama's have no names of their own.
+            let [first, second] = if face == Face::Ollama { ["call_1", "call_2"] } else { ["c1", "c2"] };
+            assert_eq!(calls, [(first, "weather", city("Bergen")), (second, "weather", city("Oslo"))], "{face:?}");
+            assert_eq!((&*answer.text, answer.finish), ("Let me look.", Some(Finish::Tools)), "{face:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn arguments_that_cannot_be_read_are_handed_on_as_text() {
-    for protocol in 0..3 {
+    for face in FACES {
         for text in [r#"{"city":"#, "[1,2]", "?!"] {
-            // Whole answers of this protocol have no text there.
-            let answers = answers(protocol, text, &with_tools(&["weather"])).await;
+            // Some have JSON there, whole or always.
+            let answers = answers(face, text, &with_tools(&["weather"])).await;
             let [whole, streamed] = answers.map(|answer| answer.calls[1].arguments.clone());
-            assert_eq!(streamed, Value::from(text), "{protocol}");
-            assert!(protocol == 2 || whole == streamed, "{protocol}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn whoever_offers_no_tools_gets_no_calls() {
-    for protocol in 0..3 {
-        for answer in answers(protocol, "{}", &request("x")).await {
-            assert_eq!((answer.calls.len(), answer.finish), (0, Some(Finish::Stop)), "{protocol}");
+            match face {
+                Face::Chat | Face::Responses | Face::Cohere => assert_eq!([&whole, &streamed], [&Value::from(text); 2]),
+                Face::Messages => assert_eq!(streamed, Value::from(text)),
+                Face::Gemini | Face::Ollama => assert!(matches!(whole, Value::Str(_)) && whole == streamed),
+            }
         }
     }
 }
@@ -166,8 +201,8 @@ async fn names_go_out_as_providers_take_them_and_come_back_as_they_were() {
         Reply::json(json!({"choices": [{"message": {"tool_calls": offered.map(call).collect::<Vec<_>>()}}]}))
     })
     .await;
-    let (_, registry, provider) = protocols(&server.url)[0].clone();
-    let answer = ask(&*registry.resolve(provider, "m").unwrap(), &with_tools(&names)).await.0.unwrap();
+    let registry = Face::Chat.registry(&server.url, "k");
+    let answer = ask(&*registry.resolve("openai", "m").unwrap(), &with_tools(&names)).await.0.unwrap();
     let back: Vec<&str> = answer.calls.iter().map(|call| &*call.name).collect();
     assert_eq!(back, names);
     assert!(answer.calls.iter().all(|call| call.arguments.to_json() == json!({"x": 1})), "an object instead of text");
@@ -204,7 +239,7 @@ async fn what_a_provider_signed_goes_back_to_it_and_to_nobody_else() {
             Reply::json(json!({"choices": [{"message": {"content": ""}}]})),
         ];
         let server = Server::start(replies).await;
-        let (_, registry, _) = protocols(&server.url)[2].clone();
+        let registry = Face::Messages.registry(&server.url, "k");
         let anthropic = registry.resolve("anthropic", "m").unwrap();
         let first = ModelRequest { stream: streams, ..with_tools(&["weather"]) };
         let answer = ask(&*anthropic, &first).await.0.unwrap();
@@ -229,7 +264,7 @@ async fn signatures_of_gemini_and_thoughts_of_deepseek_go_back() {
             move |_| Reply::json(whole.clone())
         })
         .await;
-        let (_, registry, _) = protocols(&server.url)[0].clone();
+        let registry = compatible(&server.url);
         let model = registry.resolve(provider, "m").unwrap();
         let answer = ask(&*model, &with_tools(&["weather"])).await.0.unwrap();
         ask(&*model, &called(answer.calls[0].clone())).await.0.unwrap();
@@ -239,7 +274,7 @@ async fn signatures_of_gemini_and_thoughts_of_deepseek_go_back() {
     }
     // A call that another model made has no signature, and Gemini refuses one without.
     let server = Server::start(vec![Reply::json(json!({"choices": [{"message": {"content": ""}}]}))]).await;
-    let (_, registry, _) = protocols(&server.url)[0].clone();
+    let registry = compatible(&server.url);
     let call = ToolUse { id: "c1".into(), name: "weather".into(), arguments: "{\"".into(), sealed: None };
     ask(&*registry.resolve("google", "m").unwrap(), &called(call)).await.0.unwrap();
     let sent = server.request().body["messages"][1]["tool_calls"][0].clone();
@@ -248,9 +283,37 @@ async fn signatures_of_gemini_and_thoughts_of_deepseek_go_back() {
 }
 
 #[tokio::test]
+async fn what_came_beside_calls_goes_back_through_interfaces_of_their_own() {
+    let signed = json!({"functionCall": {"name": "weather", "args": {}}, "thoughtSignature": "s"});
+    let gemini = json!({"candidates": [{"content": {"parts": [signed]}, "finishReason": "STOP"}]});
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}});
+    let cohere = json!({"message": {"tool_plan": "I look it up.", "tool_calls": [call]}, "finish_reason": "TOOL_CALL"});
+    let named = json!({"function": {"name": "weather", "arguments": {}}});
+    let ollama = json!({"message": {"content": "", "thinking": "hm", "tool_calls": [named]}, "done": true});
+    for (face, whole) in [(Face::Gemini, gemini), (Face::Cohere, cohere), (Face::Ollama, ollama)] {
+        let server = Server::start_by(move |_| Reply::json(whole.clone())).await;
+        let model = face.registry(&server.url, "k").resolve(face.provider(), "m").unwrap();
+        let answer = ask(&*model, &with_tools(&["weather"])).await.0.unwrap();
+        ask(&*model, &called(answer.calls[0].clone())).await.0.unwrap();
+        let sent = server.requests()[1].body.clone();
+        match face {
+            Face::Gemini => {
+                assert_eq!(sent["contents"][1]["parts"][0]["thoughtSignature"], "s", "{sent}");
+                assert_eq!(sent["contents"][2]["parts"][0]["functionResponse"]["name"], "weather");
+            }
+            Face::Cohere => assert_eq!(sent["messages"][1]["tool_plan"], "I look it up.", "{sent}"),
+            _ => {
+                assert_eq!(sent["messages"][1]["thinking"], "hm", "{sent}");
+                assert_eq!(sent["messages"][2], json!({"role": "tool", "tool_name": "weather", "content": "rain"}));
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn anthropic_gets_objects_and_ids_that_it_takes() {
     let server = Server::start(vec![Reply::json(json!({"content": []}))]).await;
-    let (_, registry, _) = protocols(&server.url)[2].clone();
+    let registry = Face::Messages.registry(&server.url, "k");
     let id: Arc<str> = "functions.weather:0".into();
     let call = ToolUse { id, name: "weather".into(), arguments: "{\"".into(), sealed: None };
     ask(&*registry.resolve("anthropic", "m").unwrap(), &called(call)).await.0.unwrap();

@@ -3,6 +3,7 @@
 use trefoil_template::{Hole, Masked, Piece, Value};
 
 use super::activity::World;
+use trefoil_machine::blocks;
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::{TextPart, realign, spans};
 use trefoil_machine::request::{Message, ToolUse};
@@ -17,6 +18,12 @@ pub fn message(world: &World, message: &Message) -> ShownMessage {
         let (role, answers) = (*role, answers.clone());
         ShownMessage { role, content, spans, calls, answers }
     };
+    if let Some(text) = blocks::shown(&message.content) {
+        let text = world.shown(&Value::from(text)).to_text().to_string();
+        let whole = message.parts.first().map(|part| TextPart { len: text.len() as u32, origin: part.origin.clone() });
+        let spans = spans(whole.as_slice(), &text);
+        return shown(text, spans);
+    }
     if message.parts.is_empty() {
         return shown(content, Vec::new());
     }

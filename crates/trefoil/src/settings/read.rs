@@ -241,9 +241,13 @@ impl SettingsReading<'_> {
     }
 
     fn no_such_api(&self, provider: &str) -> String {
-        match vendor(provider).and_then(|vendor| vendor.protocol.through(Api::Responses)) {
-            Some(_) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
-            None => format!("`{provider}` has only one interface; remove `api`"),
+        let has = |api| vendor(provider).is_some_and(|vendor| vendor.protocol.through(api).is_some());
+        match (has(Api::Chat), has(Api::Responses)) {
+            (true, true) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
+            (true, false) => {
+                format!("`api` must be `\"chat\"`, or be removed for the interface that only `{provider}` has")
+            }
+            (false, _) => format!("`{provider}` has only one interface; remove `api`"),
         }
     }
 

@@ -49,7 +49,11 @@ impl<'p> Walk<'_, 'p> {
                 parts.iter().for_each(|s| self.read((s, None, &[]), state, place.guarded(), false));
                 self.expr(otherwise, state, place);
             }
-            Expr::Lines(inner) | Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => {
+            Expr::Lines(inner)
+            | Expr::AsText(inner)
+            | Expr::AsMessage(inner)
+            | Expr::Structured(inner)
+            | Expr::Coerce(inner, _) => {
                 self.expr(inner, state, place);
             }
             Expr::If { source, then, otherwise } => {

@@ -36,21 +36,22 @@ fn answer(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>
     AnswerFormat::Json(lowering.builder.schema(Schema { name, json: output.json.clone(), origin }))
 }
 
-/// The user message of an agent without a prompt: what `userQuery` names, else the input as it came, an object as JSON.
+/// The user message of an agent without a prompt: what `userQuery` names, else the input as it came: content blocks as they are,
+/// an object as JSON.
 fn input_as_message(scope: &AgentNames) -> Expr {
-    let as_text = |source| Expr::AsText(Box::new(Expr::Read(source)));
-    let whole = as_text(Source::Slot(scope.raw.unwrap_or(scope.input)));
+    let sent = |source| Expr::AsMessage(Box::new(Expr::Read(source)));
+    let whole = sent(Source::Slot(scope.raw.unwrap_or(scope.input)));
     if let Some(query) = scope.query {
-        return as_text(Source::Slot(query));
+        return sent(Source::Slot(query));
     }
     if scope.inputs.get("userQuery").is_none() {
         return whole;
     }
     let query = Source::Member(scope.input, vec![Arc::from("userQuery")]);
     if scope.inputs.properties.len() == 1 {
-        return as_text(query);
+        return sent(query);
     }
-    Expr::If { source: query.clone(), then: Box::new(as_text(query)), otherwise: Box::new(whole) }
+    Expr::If { source: query.clone(), then: Box::new(sent(query)), otherwise: Box::new(whole) }
 }
 
 fn call(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, llm: &Llm<'_>, model: &Model<'_>) -> Option<StepId> {

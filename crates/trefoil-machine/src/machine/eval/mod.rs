@@ -18,6 +18,7 @@ use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
 use super::consensus;
 use crate::answer;
+use crate::blocks;
 use crate::error::RunError;
 use crate::key::Key;
 use crate::text::strip_fence;
@@ -135,6 +136,10 @@ impl Context<'_> {
             }
             Expr::Lines(inner) => lines(self.value(inner)?),
             Expr::AsText(inner) => text::of(&self.value(inner)?),
+            Expr::AsMessage(inner) => {
+                let value = self.value(inner)?;
+                if blocks::of(&value).is_some() { value } else { text::of(&value) }
+            }
             Expr::If { source, then, otherwise } => {
                 let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
                 self.value(if truth { then } else { otherwise })?

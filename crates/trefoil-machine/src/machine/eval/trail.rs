@@ -113,7 +113,7 @@ impl Context<'_> {
                 (merged.into(), object(trails, None))
             }
             Expr::Lines(inner) => self.lines(inner)?,
-            Expr::AsText(inner) => {
+            Expr::AsText(inner) | Expr::AsMessage(inner) => {
                 let (value, trail) = self.traced(inner)?;
                 let shown = text::of(&value);
                 let mut all = Parts::default();

@@ -5,6 +5,7 @@ use trefoil_template::Value;
 
 use super::conversation;
 use crate::answer;
+use crate::blocks;
 use crate::error::RunError;
 use crate::guard::{self, Looked, Side, Verdict, cap};
 use crate::machine::eval::{EvalStop, text_of};
@@ -19,7 +20,10 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let context = turn.context(f, None, None);
     let text = |expr| Ok::<_, EvalStop>((expr, text_of(&context.passing(expr)?)));
     let system = call.system.as_ref().map(text).transpose()?.filter(|(_, text)| text.as_str() != Some(""));
-    let user = text(&call.user)?;
+    let asked = context.passing(&call.user)?;
+    // Content blocks go on as they are; guardrails look at text.
+    let asked = if call.guards.is_empty() && blocks::of(&asked).is_some() { asked } else { text_of(&asked) };
+    let user = (&call.user, asked);
     let system = system.map(|message| checked(turn, f, call, message, Side::Prompt)).transpose()?;
     let (user, of_user) = checked(turn, f, call, user, Side::Input)?;
     let constant = |text: &str| turn.core.traces.then(|| provenance::constant(text));

@@ -2,10 +2,11 @@
 
 use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
+use trefoil_runtime::blocks::{Media, MediaKind, MediaSource};
 use trefoil_runtime::{Message, ModelError, ModelRequest, Role};
 
 use crate::http::tools::{self, Names, Sealed};
-use crate::http::{Endpoint, options, schema};
+use crate::http::{Endpoint, content, options, schema};
 use crate::vendors::ChatQuirks;
 
 /// What Gemini accepts where the thoughts of another model are missing: <https://ai.google.dev/gemini-api/docs/thought-signatures>.
@@ -18,12 +19,11 @@ pub fn body(
     names: &Names,
     quirks: &ChatQuirks,
 ) -> Result<Json, ModelError> {
-    let mut messages: Vec<Json> = request.messages.iter().map(|m| message(endpoint, m, names, quirks)).collect();
+    let messages = request.messages.iter().map(|m| message(endpoint, m, names, quirks));
+    let mut messages: Vec<Json> = messages.collect::<Result<_, _>>()?;
     let schema = request.schema.as_ref().map(|(name, schema)| (schema::name(name), schema.to_json()));
     if let Some((_, schema)) = schema.as_ref().filter(|_| !quirks.json_schema) {
-        // After the system message that is there, so that it has the last word before the conversation.
-        let at = usize::from(request.messages.first().is_some_and(|m| m.role == Role::System));
-        messages.insert(at, json!({"role": "system", "content": schema::instruction(schema)}));
+        schema::instruct(&mut messages, schema);
     }
     let mut body = json!({"model": &*request.model, "messages": messages});
     let mut set = |name: &str, value: Json| {
@@ -33,7 +33,7 @@ pub fn body(
     };
     parameters(endpoint, request, quirks, &mut set);
     if !names.is_empty() {
-        set("tools", request.tools.iter().map(|tool| offered(tool, names)).collect());
+        set("tools", request.tools.iter().map(|tool| tools::function(tool, names)).collect());
     }
     match schema {
         Some((name, schema)) if quirks.json_schema => {
@@ -82,21 +82,15 @@ fn parameters(endpoint: &Endpoint, request: &ModelRequest, quirks: &ChatQuirks, 
     }
 }
 
-fn offered(tool: &trefoil_runtime::ToolSpec, names: &Names) -> Json {
-    let mut function = json!({"name": names.wire(&tool.name), "parameters": tools::parameters(tool)});
-    if !tool.description.is_empty()
-        && let Json::Object(function) = &mut function
-    {
-        function.insert("description".to_owned(), (&*tool.description).into());
-    }
-    json!({"type": "function", "function": function})
-}
-
-fn message(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQuirks) -> Json {
+fn message(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQuirks) -> Result<Json, ModelError> {
     let content = message.content.to_text();
-    match message.role {
+    Ok(match message.role {
         Role::System => json!({"role": "system", "content": &*content}),
-        Role::User => json!({"role": "user", "content": &*content}),
+        Role::User => {
+            let text = |text: &str| json!({"type": "text", "text": text});
+            let parts = content::parts(endpoint, message, text, |one| media(one, quirks))?;
+            json!({"role": "user", "content": parts.map_or_else(|| Json::from(&*content), Json::from)})
+        }
         Role::Tool => json!({
             "role": "tool",
             "tool_call_id": message.answers.as_deref().unwrap_or_default(),
@@ -104,7 +98,26 @@ fn message(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQ
         }),
         Role::Assistant if message.calls.is_empty() => json!({"role": "assistant", "content": &*content}),
         Role::Assistant => turn(endpoint, message, names, quirks),
-    }
+    })
+}
+
+fn media(media: &Media<'_>, quirks: &ChatQuirks) -> Option<Json> {
+    Some(match (media.kind, media.source) {
+        (MediaKind::Image, _) => {
+            let mut url = json!({"url": content::url(media)});
+            if let (Json::Object(url), Some(detail)) = (&mut url, media.detail) {
+                url.insert("detail".to_owned(), detail.into());
+            }
+            json!({"type": "image_url", "image_url": url})
+        }
+        (MediaKind::Audio, MediaSource::Base64(data) | MediaSource::Url(data)) if quirks.plain_audio => {
+            json!({"type": "input_audio", "input_audio": data})
+        }
+        (MediaKind::Audio, MediaSource::Base64(data)) => {
+            json!({"type": "input_audio", "input_audio": {"data": data, "format": content::format(media)}})
+        }
+        (MediaKind::Audio, _) => return None,
+    })
 }
 
 /// A turn of the model that calls tools.
@@ -118,8 +131,7 @@ fn turn(endpoint: &Endpoint, message: &Message, names: &Names, quirks: &ChatQuir
         if quirks.signs && calls.is_empty() && sealed.call.is_empty() {
             sealed.call.insert("extra_content".to_owned(), json!({"google": {"thought_signature": UNSIGNED}}));
         }
-        let function = json!({"name": names.wire(&call.name), "arguments": tools::arguments_text(call)});
-        let mut one = json!({"id": &*call.id, "type": "function", "function": function});
+        let mut one = tools::function_call(call, names);
         for (object, beside) in [(&mut turn, sealed.turn), (&mut one, sealed.call)] {
             if let Json::Object(object) = object {
                 object.extend(beside);

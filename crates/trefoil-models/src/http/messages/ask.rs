@@ -1,12 +1,12 @@
 //! What is sent.
 
-use serde_json::{Map, Value as Json, json};
-use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolSpec, ToolUse};
-use trefoil_template::Value;
+use serde_json::{Value as Json, json};
+use trefoil_runtime::blocks::{Media, MediaKind, MediaSource};
+use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolSpec};
 
 use super::THOUGHTS;
 use crate::http::tools::{self, Names, Sealed};
-use crate::http::{Endpoint, options, schema};
+use crate::http::{Endpoint, content, options, schema};
 
 /// Sent when the manifest sets none: the protocol demands a number, and every model takes this one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -19,15 +19,21 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     let mut body = json!({
         "model": &*request.model,
         "max_tokens": p.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-        "messages": messages(endpoint, request, names),
+        "messages": messages(endpoint, request, names)?,
     });
     let mut set = |name: &str, value: Json| {
         if let Json::Object(body) = &mut body {
             body.insert(name.to_owned(), value);
         }
     };
-    if let Some(system) = system(request) {
+    let schema = request.schema.as_ref().map(|(_, schema)| schema.to_json());
+    let native =
+        schema.as_ref().is_some_and(|schema| schema::ANTHROPIC.has(schema) && holds_to_schemas(&request.model));
+    if let Some(system) = system(request, schema.as_ref().filter(|_| !native)) {
         set("system", system);
+    }
+    if let Some(schema) = schema.filter(|_| native) {
+        set("output_config", json!({"format": {"type": "json_schema", "schema": schema}}));
     }
     if !names.is_empty() {
         set("tools", request.tools.iter().map(|tool| offered(tool, names)).collect());
@@ -52,6 +58,17 @@ pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Resul
     Ok(body)
 }
 
+/// Whether a model can be held to a schema: Claude 4.5 and later. Names of another form are those of proxies; nobody knows.
+fn holds_to_schemas(model: &str) -> bool {
+    let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
+    // `claude-sonnet-4-5-20250929`, `claude-opus-5`; before that, `claude-3-5-sonnet-20241022`.
+    let Some(rest) = name.strip_prefix("claude-").and_then(|rest| rest.split_once('-')) else { return false };
+    let mut parts = rest.1.split('-').map_while(|part| part.parse::<u32>().ok().filter(|n| *n < 100));
+    let family = rest.0.chars().all(|c| c.is_ascii_alphabetic());
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    family && version >= (4, 5)
+}
+
 /// Whether the next call will likely begin with what this one says: the turns of a tool loop do.
 fn is_loop(request: &ModelRequest) -> bool {
     !request.tools.is_empty()
@@ -65,13 +82,11 @@ fn marked(mut block: Json) -> Json {
     block
 }
 
-/// The system messages, and the schema in words. A long one is what many calls have in common.
-fn system(request: &ModelRequest) -> Option<Json> {
+/// The system messages, and a schema in words. A long one is what many calls have in common.
+fn system(request: &ModelRequest, schema: Option<&Json>) -> Option<Json> {
     let texts = request.messages.iter().filter(|m| m.role == Role::System).map(|m| m.content.to_text().to_string());
     let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-    if let Some((_, schema)) = &request.schema {
-        texts.push(schema::instruction(&schema.to_json()));
-    }
+    texts.extend(schema.map(schema::instruction));
     let text = texts.join("\n\n");
     if text.is_empty() {
         return None;
@@ -92,7 +107,7 @@ fn offered(tool: &ToolSpec, names: &Names) -> Json {
     offered
 }
 
-fn messages(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Vec<Json> {
+fn messages(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Vec<Json>, ModelError> {
     let mut all: Vec<Json> = Vec::new();
     // Results of one turn are blocks of one message.
     let mut results: Vec<Json> = Vec::new();
@@ -107,7 +122,11 @@ fn messages(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Vec<J
                 let id = tool_id(message.answers.as_deref().unwrap_or_default());
                 results.push(json!({"type": "tool_result", "tool_use_id": id, "content": &*content}));
             }
-            Role::User => all.push(json!({"role": "user", "content": &*content})),
+            Role::User => {
+                let text = |text: &str| json!({"type": "text", "text": text});
+                let blocks = content::parts(endpoint, message, text, image)?;
+                all.push(json!({"role": "user", "content": blocks.map_or_else(|| Json::from(&*content), Json::from)}));
+            }
             Role::Assistant if message.calls.is_empty() => {
                 all.push(json!({"role": "assistant", "content": &*content}));
             }
@@ -120,7 +139,18 @@ fn messages(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Vec<J
     if is_loop(request) {
         mark_last(&mut all);
     }
-    all
+    Ok(all)
+}
+
+fn image(media: &Media<'_>) -> Option<Json> {
+    let source = match (media.kind, media.source) {
+        (MediaKind::Image, MediaSource::Base64(data)) => {
+            json!({"type": "base64", "media_type": media.media_type, "data": data})
+        }
+        (MediaKind::Image, MediaSource::Url(url)) => json!({"type": "url", "url": url}),
+        _ => return None,
+    };
+    Some(json!({"type": "image", "source": source}))
 }
 
 /// Marks the end of the conversation: the next turn begins with all of it.
@@ -149,7 +179,7 @@ fn turn(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
             "type": "tool_use",
             "id": tool_id(&call.id),
             "name": names.wire(&call.name),
-            "input": input(call),
+            "input": tools::arguments_object(call),
         }));
     }
     let content = message.content.to_text();
@@ -160,16 +190,35 @@ fn turn(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
     blocks
 }
 
-/// What is not an object goes in one, under the name that Anthropic proposes for it.
-fn input(call: &ToolUse) -> Json {
-    match &call.arguments {
-        object @ Value::Object(_) => object.to_json(),
-        Value::Null => Json::Object(Map::new()),
-        other => json!({"INVALID_JSON": other.to_text()}),
-    }
-}
-
 /// An id as Anthropic takes it: another provider may have made it.
 fn tool_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claude_4_5_and_later_are_held_to_schemas() {
+        for model in [
+            "claude-sonnet-4-5",
+            "claude-haiku-4-5-20251001",
+            "claude-opus-4-7",
+            "anthropic/claude-opus-5",
+            "claude-fable-5",
+        ] {
+            assert!(holds_to_schemas(model), "{model}");
+        }
+        for model in [
+            "claude-3-5-sonnet-20241022",
+            "claude-sonnet-4-20250514",
+            "claude-opus-4-1",
+            "claude-opus-4-0",
+            "mine",
+            "claude-x",
+        ] {
+            assert!(!holds_to_schemas(model), "{model}");
+        }
+    }
 }

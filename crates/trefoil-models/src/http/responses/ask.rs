@@ -2,16 +2,20 @@
 
 use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
+use trefoil_runtime::blocks::{Media, MediaKind};
 use trefoil_runtime::{Message, ModelError, ModelRequest, Role, ToolSpec};
 
 use super::THOUGHTS;
 use crate::http::tools::{self, Names, Sealed};
-use crate::http::{Endpoint, options, schema};
+use crate::http::{Endpoint, content, options, schema};
 
 /// The request body. This interface has no seed, penalties, `top_k` and stop texts: those are skipped.
 pub fn body(endpoint: &Endpoint, request: &ModelRequest, names: &Names) -> Result<Json, ModelError> {
     let p = &request.parameters;
-    let input: Vec<Json> = request.messages.iter().flat_map(|message| items(endpoint, message, names)).collect();
+    let mut input: Vec<Json> = Vec::new();
+    for message in &request.messages {
+        input.extend(items(endpoint, message, names)?);
+    }
     let mut body = json!({
         "model": &*request.model,
         "input": input,
@@ -65,7 +69,7 @@ fn offered(tool: &ToolSpec, names: &Names) -> Json {
     offered
 }
 
-fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
+fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Result<Vec<Json>, ModelError> {
     let content = message.content.to_text();
     let role = match message.role {
         Role::System => "system",
@@ -73,7 +77,7 @@ fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
         Role::Assistant => "assistant",
         Role::Tool => {
             let id = message.answers.as_deref().unwrap_or_default();
-            return vec![json!({"type": "function_call_output", "call_id": id, "output": &*content})];
+            return Ok(vec![json!({"type": "function_call_output", "call_id": id, "output": &*content})]);
         }
     };
     let mut items = Vec::new();
@@ -82,7 +86,11 @@ fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
             items.extend(thoughts);
         }
     }
-    if message.calls.is_empty() || !content.is_empty() {
+    if message.role == Role::User {
+        let text = |text: &str| json!({"type": "input_text", "text": text});
+        let parts = content::parts(endpoint, message, text, image)?;
+        items.push(json!({"role": role, "content": parts.map_or_else(|| Json::from(&*content), Json::from)}));
+    } else if message.calls.is_empty() || !content.is_empty() {
         items.push(json!({"role": role, "content": &*content}));
     }
     items.extend(message.calls.iter().map(|call| {
@@ -93,5 +101,11 @@ fn items(endpoint: &Endpoint, message: &Message, names: &Names) -> Vec<Json> {
             "arguments": tools::arguments_text(call),
         })
     }));
-    items
+    Ok(items)
+}
+
+fn image(media: &Media<'_>) -> Option<Json> {
+    let detail = media.detail.unwrap_or("auto");
+    let image = || json!({"type": "input_image", "image_url": content::url(media), "detail": detail});
+    (media.kind == MediaKind::Image).then(image)
 }

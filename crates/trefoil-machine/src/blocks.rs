@@ -1,0 +1,170 @@
+//! Messages with more than text: a list of content blocks, as agntz passes them on to a model.
+//!
+//! `{type: text, text}`, and `{type: image | audio}` with `url`, or with `base64` and `mediaType`. A `data:` URL is the latter.
+
+use trefoil_template::Value;
+
+/// A part of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block<'v> {
+    /// Text.
+    Text(&'v str),
+    /// Something else.
+    Media(Media<'v>),
+}
+
+/// An image, or a sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Media<'v> {
+    /// Which of them.
+    pub kind: MediaKind,
+    /// What it is, where that is said: `image/png`.
+    pub media_type: Option<&'v str>,
+    /// Where its bytes are.
+    pub source: MediaSource<'v>,
+    /// How closely the model looks: `low`, `high`, `auto`.
+    pub detail: Option<&'v str>,
+}
+
+/// Sorts of media.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is what its name says")]
+pub enum MediaKind {
+    Image,
+    Audio,
+}
+
+impl MediaKind {
+    /// In a sentence.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Image => "images",
+            Self::Audio => "audio",
+        }
+    }
+}
+
+/// Where the bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MediaSource<'v> {
+    /// Here, in base64.
+    Base64(&'v str),
+    /// At an address that the provider reads.
+    Url(&'v str),
+    /// At an address that wants headers, which no provider sends.
+    Guarded,
+    /// In the hosted product.
+    Artifact,
+}
+
+/// The blocks of a value. None: it is a value like any other.
+pub fn of(value: &Value) -> Option<Vec<Block<'_>>> {
+    let Value::List(items) = value else { return None };
+    let blocks: Option<Vec<_>> = items.iter().map(block).collect();
+    blocks.filter(|blocks| !blocks.is_empty())
+}
+
+fn block(value: &Value) -> Option<Block<'_>> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    let kind = match text("type")? {
+        "text" => return text("text").map(Block::Text),
+        "image" => MediaKind::Image,
+        "audio" => MediaKind::Audio,
+        _ => return None,
+    };
+    let said = text("mediaType");
+    let (media_type, source) = match (text("base64"), text("url"), text("artifactId")) {
+        (Some(bytes), ..) => (said, MediaSource::Base64(bytes)),
+        (_, Some(url), _) => match data(url) {
+            Some((own, bytes)) => (said.or(own), MediaSource::Base64(bytes)),
+            None if value.get("headers").is_some_and(|headers| headers.truthy() != Some(false)) => {
+                (said, MediaSource::Guarded)
+            }
+            None => (said, MediaSource::Url(url)),
+        },
+        (_, _, Some(_)) => (said, MediaSource::Artifact),
+        _ => return None,
+    };
+    Some(Block::Media(Media { kind, media_type, source, detail: text("detail") }))
+}
+
+/// The type and the bytes of a `data:` URL in base64.
+fn data(url: &str) -> Option<(Option<&str>, &str)> {
+    let (head, bytes) = url.strip_prefix("data:")?.split_once(',')?;
+    let media_type = head.strip_suffix(";base64")?.split(';').next().filter(|name| !name.is_empty());
+    Some((media_type, bytes))
+}
+
+/// Bytes of text that cost about what an image does: 1,600 tokens.
+const MEDIUM: usize = 6_000;
+
+/// What a message counts as, in bytes of text.
+pub fn bytes(content: &Value) -> Option<usize> {
+    let bytes = |block: &Block<'_>| match block {
+        Block::Text(text) => text.len(),
+        Block::Media(_) => MEDIUM,
+    };
+    Some(of(content)?.iter().map(bytes).sum())
+}
+
+/// What is shown of a message: everything but the bytes of media.
+pub fn shown(content: &Value) -> Option<String> {
+    let blocks = of(content)?;
+    let shown = blocks.iter().map(|block| match block {
+        Block::Text(text) => (*text).to_owned(),
+        Block::Media(media) => {
+            let what = media.media_type.unwrap_or(match media.kind {
+                MediaKind::Image => "image",
+                MediaKind::Audio => "audio",
+            });
+            match media.source {
+                MediaSource::Base64(bytes) => format!("[{what}, {} bytes]", bytes.trim_end_matches('=').len() * 3 / 4),
+                MediaSource::Url(url) => format!("[{what} at {url}]"),
+                MediaSource::Guarded | MediaSource::Artifact => format!("[{what}]"),
+            }
+        }
+    });
+    Some(shown.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lists_of_blocks_are_read_and_other_lists_are_not() {
+        let blocks = json!([
+            {"type": "text", "text": "What is this?"},
+            {"type": "image", "base64": "aW1hZ2U=", "mediaType": "image/png"},
+            {"type": "image", "url": "data:image/gif;base64,aW1hZ2U="},
+            {"type": "audio", "url": "https://h/a.wav", "mediaType": "audio/wav"},
+            {"type": "image", "url": "https://h/a.png", "headers": {"X": "y"}},
+            {"type": "image", "artifactId": "art_1"},
+        ]);
+        let value = Value::from_json(blocks);
+        let blocks = of(&value).unwrap();
+        let media = |kind, media_type, source| Block::Media(Media { kind, media_type, source, detail: None });
+        assert_eq!(
+            blocks,
+            [
+                Block::Text("What is this?"),
+                media(MediaKind::Image, Some("image/png"), MediaSource::Base64("aW1hZ2U=")),
+                media(MediaKind::Image, Some("image/gif"), MediaSource::Base64("aW1hZ2U=")),
+                media(MediaKind::Audio, Some("audio/wav"), MediaSource::Url("https://h/a.wav")),
+                media(MediaKind::Image, None, MediaSource::Guarded),
+                media(MediaKind::Image, None, MediaSource::Artifact),
+            ]
+        );
+        assert_eq!(
+            shown(&value).unwrap(),
+            "What is this?\n[image/png, 5 bytes]\n[image/gif, 5 bytes]\n[audio/wav at https://h/a.wav]\n[image]\n[image]"
+        );
+        for other in
+            [json!([]), json!(["a"]), json!([{"type": "video"}]), json!([{"type": "image"}]), json!({"type": "text"})]
+        {
+            assert_eq!(of(&Value::from_json(other.clone())), None, "{other}");
+        }
+    }
+}

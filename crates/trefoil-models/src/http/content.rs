@@ -1,0 +1,82 @@
+//! Messages with more than text, in each provider's words. What a provider cannot read is an error before anything is sent.
+
+use serde_json::Value as Json;
+use trefoil_runtime::blocks::{self, Block, Media, MediaSource};
+use trefoil_runtime::{Message, ModelError, ModelErrorKind};
+
+use super::Endpoint;
+
+/// What works with every provider.
+const INLINE: &str = "pass the bytes as `base64`, with `mediaType`";
+
+/// The parts of a message with content blocks: `text` and `media` say how one is written. None: it is text. `media` answers with
+/// none for what the provider does not accept.
+pub(super) fn parts(
+    endpoint: &Endpoint,
+    message: &Message,
+    text: impl Fn(&str) -> Json,
+    media: impl Fn(&Media<'_>) -> Option<Json>,
+) -> Result<Option<Vec<Json>>, ModelError> {
+    let Some(blocks) = blocks::of(&message.content) else { return Ok(None) };
+    let part = |block: &Block<'_>| match block {
+        Block::Text(said) => Ok(text(said)),
+        Block::Media(one) => {
+            readable(endpoint, one)?;
+            media(one).ok_or_else(|| {
+                let inline = Media { source: MediaSource::Base64(""), ..*one };
+                not_accepted(endpoint, one, media(&inline).is_some())
+            })
+        }
+    };
+    blocks.iter().map(part).collect::<Result<Vec<_>, _>>().map(Some)
+}
+
+/// `data:image/png;base64,...`, or the address.
+pub(super) fn url(media: &Media<'_>) -> String {
+    match media.source {
+        MediaSource::Base64(bytes) => format!("data:{};base64,{bytes}", media.media_type.unwrap_or_default()),
+        MediaSource::Url(url) => url.to_owned(),
+        MediaSource::Guarded | MediaSource::Artifact => String::new(),
+    }
+}
+
+/// A sound's format in a word: `audio/mpeg` is `mp3`.
+pub(super) fn format(media: &Media<'_>) -> String {
+    let subtype = media.media_type.unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    match subtype {
+        "mpeg" => "mp3",
+        "x-wav" | "wave" | "vnd.wave" => "wav",
+        other => other,
+    }
+    .to_owned()
+}
+
+fn readable(endpoint: &Endpoint, media: &Media<'_>) -> Result<(), ModelError> {
+    let kind = media.kind.plural();
+    let (what, help) = match (media.source, media.media_type) {
+        (MediaSource::Guarded, _) => (format!("fetches {kind} from URLs itself and cannot send `headers`"), INLINE),
+        (MediaSource::Artifact, _) => {
+            (format!("cannot read {kind} by `artifactId`, because artifacts belong to the hosted agntz"), INLINE)
+        }
+        (MediaSource::Base64(_), None) => {
+            let help = "add `mediaType` to the block, such as `image/png`";
+            (format!("needs the `mediaType` of {kind} that are passed as bytes"), help)
+        }
+        _ => return Ok(()),
+    };
+    Err(refused(endpoint, &what, help))
+}
+
+/// `inline`: it would accept the bytes.
+fn not_accepted(endpoint: &Endpoint, media: &Media<'_>, inline: bool) -> ModelError {
+    let what = media.kind.plural();
+    if inline {
+        return refused(endpoint, &format!("does not read {what} from a URL"), INLINE);
+    }
+    let help = "choose a model of another provider for this step";
+    refused(endpoint, &format!("does not accept {what} through this interface"), help)
+}
+
+fn refused(endpoint: &Endpoint, what: &str, help: &str) -> ModelError {
+    ModelError { help: Some(help.to_owned()), ..endpoint.error(ModelErrorKind::Setup, what) }
+}

@@ -1,0 +1,156 @@
+//! Every protocol, with the shapes of its answers: for what all of them promise.
+
+use serde_json::{Value as Json, json};
+use trefoil_models::{Api, Limits, Registry};
+
+use crate::server::{Piece, Received, Reply};
+
+/// A protocol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Face {
+    Chat,
+    Responses,
+    Messages,
+    Gemini,
+    Cohere,
+    Ollama,
+}
+
+/// All of them.
+pub const FACES: [Face; 6] = [Face::Chat, Face::Responses, Face::Messages, Face::Gemini, Face::Cohere, Face::Ollama];
+
+impl Face {
+    /// A provider that speaks it.
+    pub fn provider(self) -> &'static str {
+        match self {
+            Self::Chat | Self::Responses => "openai",
+            Self::Messages => "anthropic",
+            Self::Gemini => "google",
+            Self::Cohere => "cohere",
+            Self::Ollama => "ollama",
+        }
+    }
+
+    /// All providers at one address.
+    pub fn registry(self, url: &str, key: &str) -> Registry {
+        let env = ["OPENAI", "ANTHROPIC", "GOOGLE_GENERATIVE_AI", "COHERE", "OLLAMA"].into_iter().flat_map(|name| {
+            [(format!("{name}_API_KEY"), key.to_owned()), (format!("{name}_BASE_URL"), url.to_owned())]
+        });
+        let registry = Registry::new(env);
+        if self == Self::Responses { registry.with_api("openai", Api::Responses) } else { registry }
+    }
+
+    /// The same with little time.
+    pub fn hurried(self, url: &str, key: &str) -> Registry {
+        self.registry(url, key).with_limits(Limits { call_ms: Some(1_500), first_ms: 300, idle_ms: 200 })
+    }
+
+    /// A whole answer: 5 tokens in, of which 2 were kept; 3 out.
+    pub fn whole(self, text: &str) -> Json {
+        match self {
+            Self::Chat => json!({
+                "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 5, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}},
+            }),
+            Self::Responses => json!({
+                "status": "completed",
+                "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}],
+                "usage": {"input_tokens": 5, "output_tokens": 3, "input_tokens_details": {"cached_tokens": 2}},
+            }),
+            Self::Messages => json!({
+                "content": [{"type": "text", "text": text}],
+                "stop_reason": "end_turn",
+                "usage": {"input_tokens": 3, "cache_read_input_tokens": 2, "output_tokens": 3},
+            }),
+            Self::Gemini => json!({
+                "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}],
+                "usageMetadata":
+                    {"promptTokenCount": 5, "cachedContentTokenCount": 2, "candidatesTokenCount": 1, "thoughtsTokenCount": 2},
+            }),
+            Self::Cohere => json!({
+                "id": "x",
+                "message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]},
+                "finish_reason": "COMPLETE",
+                "usage": {"tokens": {"input_tokens": 5.0, "output_tokens": 3.0}, "cached_tokens": 2.0},
+            }),
+            Self::Ollama => json!({
+                "model": "m",
+                "message": {"role": "assistant", "content": text},
+                "done": true,
+                "done_reason": "stop",
+                "prompt_eval_count": 5,
+                "eval_count": 3,
+            }),
+        }
+    }
+
+    /// A piece of text.
+    pub fn piece(self, text: &str) -> Json {
+        match self {
+            Self::Chat => json!({"choices": [{"delta": {"content": text}}]}),
+            Self::Responses => json!({"type": "response.output_text.delta", "delta": text}),
+            Self::Messages => json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}),
+            Self::Gemini => json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}),
+            Self::Cohere => {
+                json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": text}}}})
+            }
+            Self::Ollama => json!({"model": "m", "message": {"role": "assistant", "content": text}, "done": false}),
+        }
+    }
+
+    /// What ends a stream, with the same figures.
+    fn end(self) -> Vec<Json> {
+        let whole = self.whole("");
+        match self {
+            Self::Chat => vec![
+                json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+                json!({"choices": [], "usage": whole["usage"]}),
+            ],
+            Self::Responses => vec![json!({"type": "response.completed", "response": whole})],
+            Self::Messages => vec![
+                json!({"type": "message_start", "message": {"usage": whole["usage"]}}),
+                json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}}),
+                json!({"type": "message_stop"}),
+            ],
+            Self::Gemini | Self::Ollama => vec![whole],
+            Self::Cohere => {
+                let delta = json!({"finish_reason": "COMPLETE", "usage": whole["usage"]});
+                vec![json!({"type": "message-end", "delta": delta})]
+            }
+        }
+    }
+
+    /// An event as it is sent.
+    pub fn event(self, event: &Json) -> String {
+        if self == Self::Ollama { format!("{event}\n") } else { format!("data: {event}\n\n") }
+    }
+
+    /// A stream with these pieces.
+    pub fn stream(self, pieces: Vec<Piece>) -> Reply {
+        if self == Self::Ollama { Reply::Lines(pieces) } else { Reply::Stream(pieces) }
+    }
+
+    /// A stream of these events.
+    pub fn streamed(self, events: &[Json]) -> Reply {
+        let texts = events.iter().map(|event| Piece::Bytes(self.event(event).into_bytes()));
+        let done = (self == Self::Chat).then(|| Piece::Bytes(b"data: [DONE]\n\n".to_vec()));
+        self.stream(texts.chain(done).collect())
+    }
+
+    /// An answer in pieces, or whole, as it was asked for.
+    pub fn answer(self, asked: &Received, texts: &[&str]) -> Reply {
+        if !self.streams(asked) {
+            return Reply::json(self.whole(&texts.concat()));
+        }
+        let pieces = texts.iter().map(|text| self.piece(text));
+        self.streamed(&pieces.chain(self.end()).collect::<Vec<_>>())
+    }
+
+    /// Whether a stream was asked for.
+    pub fn streams(self, asked: &Received) -> bool {
+        match self {
+            Self::Gemini => asked.line.contains(":streamGenerateContent?alt=sse "),
+            _ => asked.body["stream"] == true,
+        }
+    }
+}
