@@ -33,5 +33,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let cli = args::Cli::try_parse().unwrap_or_else(|error| args::nearest_command(error).exit());
     cli.color.apply();
+    trefoil::internals::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);
     ExitCode::from(commands::dispatch(cli.command))
 }

@@ -35,6 +35,9 @@ pub struct RunError {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub help: Option<Box<str>>,
+    /// What was sent, in a line: where it went and how much it was, never what it says.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sent: Option<Box<str>>,
     /// The beginning of the answer that failed it, as it may be shown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer: Option<Box<Excerpt>>,
@@ -93,6 +96,7 @@ impl RunError {
             location: None,
             cause: None,
             help: None,
+            sent: None,
             answer: None,
             retry_after_ms: None,
             interpolation: None,

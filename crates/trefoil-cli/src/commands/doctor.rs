@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use trefoil::Engine;
-use trefoil::internals::secrets::Vault;
+use trefoil::internals::secrets::sources;
 use trefoil::models::{Availability, ModelOverride, Registry};
 use trefoil::store::{Store as _, StoreError};
 use trefoil_models::registry::{ANSWER_TOKENS, QUESTION};
@@ -103,7 +103,7 @@ pub fn run(args: &Doctor) -> u8 {
         Ok(found) => report.add(found),
         Err(code) => return code,
     }
-    report.add(secrets());
+    secrets(&offer, &mut report);
     let done = block_on(async {
         providers(&offer, &mut report).await;
         models(args, &offer, &mut report).await;
@@ -188,13 +188,13 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
     })
 }
 
-fn secrets() -> Finding {
-    match Vault::of_user().map(|vault| vault.names()) {
-        None => finding("secrets", Found::Skipped, "this user has no configuration folder"),
-        Some(Ok(names)) => {
-            finding("secrets", Found::Fine, format!("{} in the encrypted file", count(names.len() as u64, "secret")))
-        }
-        Some(Err(why)) => finding("secrets", Found::Wrong, why.to_string()),
+fn secrets(offer: &Offer, report: &mut Report) {
+    for source in sources(&offer.found.settings.secrets) {
+        let what = format!("secrets ({})", source.name);
+        report.add(match source.says {
+            Ok(says) => finding(what, Found::Fine, says),
+            Err(why) => finding(what, Found::Wrong, why),
+        });
     }
 }
 
@@ -230,7 +230,9 @@ async fn providers(offer: &Offer, report: &mut Report) {
         // A deployment has a name of its own, which is in no list.
         for model in offer.models.iter().filter(|model| what != "azure" && model.provider() == Some(what)) {
             let name = model.name.split_once(':').map_or("", |(_, name)| name);
-            if list.iter().any(|known| known == name) || list.is_empty() {
+            // Ollama lists tags.
+            let is = |known: &str| known == name || known.strip_suffix(":latest") == Some(name);
+            if list.iter().any(|known| is(known)) || list.is_empty() {
                 continue;
             }
             let near = nearest(name, list.iter().map(String::as_str));

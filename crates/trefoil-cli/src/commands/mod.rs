@@ -18,7 +18,7 @@ mod rules;
 pub mod run;
 mod runs;
 mod schema;
-mod secrets;
+pub mod secrets;
 mod store;
 mod trace;
 mod trust;

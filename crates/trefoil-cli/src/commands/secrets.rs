@@ -1,6 +1,7 @@
-//! `trefoil secrets set|list|remove`: the encrypted file of the user.
+//! `trefoil secrets set|list|remove|passphrase`: the encrypted file of the user.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
 
 use clap::{Args, Subcommand};
 use trefoil::internals::secrets::{Vault, VaultError};
@@ -31,6 +32,12 @@ enum What {
         /// Name
         name: String,
     },
+    /// Protect the file with a passphrase instead of a key file; it is asked for, or read from stdin
+    Passphrase {
+        /// Use a key file again
+        #[arg(long)]
+        remove: bool,
+    },
 }
 
 /// Exit code 0; 1: there is no such secret; 2: the file cannot be read or written.
@@ -38,7 +45,7 @@ pub fn run(args: &Secrets) -> u8 {
     match done(&args.what) {
         Ok(code) => code,
         Err(why) => {
-            output::refuse(&why.to_string(), None);
+            output::refuse(&why.to_string(), why.help().as_deref());
             exit::NOT_STARTED
         }
     }
@@ -47,6 +54,20 @@ pub fn run(args: &Secrets) -> u8 {
 fn done(what: &What) -> Result<u8, VaultError> {
     let vault = Vault::of_user().ok_or(VaultError::NoFolder)?;
     match what {
+        What::Passphrase { remove: true } => {
+            vault.protect(None)?;
+            output::note(&format!("the key of {} is in a file", vault.path().display()));
+            Ok(exit::OK)
+        }
+        What::Passphrase { remove: false } => {
+            let Some(passphrase) = new_passphrase()? else {
+                output::refuse("the two passphrases are not the same", Some("run the command again"));
+                return Ok(exit::FAILED);
+            };
+            vault.protect(Some(&passphrase))?;
+            output::note(&format!("a passphrase protects {}", vault.path().display()));
+            Ok(exit::OK)
+        }
         What::Set { name, .. } => {
             vault.set(name, &value(name)?)?;
             output::note(&format!("kept in {}", vault.path().display()));
@@ -70,17 +91,40 @@ fn done(what: &What) -> Result<u8, VaultError> {
     }
 }
 
-/// All of stdin without the line break at its end. It is never an argument: those can be read by everybody on a machine.
-fn value(name: &str) -> Result<String, VaultError> {
-    let stdin = std::io::stdin();
-    let failed = |why: std::io::Error| VaultError::File("stdin".to_owned(), why.to_string());
-    if stdin.is_terminal() {
-        output::note(&format!("value of `{name}` (not shown while you type):"));
-        return console::Term::stderr().read_secure_line().map_err(failed);
+/// As two texts that are the same, or one line of stdin.
+fn new_passphrase() -> Result<Option<String>, VaultError> {
+    if !std::io::stdin().is_terminal() {
+        return from_stdin().map(Some);
     }
+    let first = typed("new passphrase")?;
+    Ok((typed("again")? == first).then_some(first))
+}
+
+/// For the first secret that is read from a file with a passphrase. None: nobody is at the terminal.
+pub fn ask_passphrase(file: &Path) -> Option<String> {
+    let present = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    present.then(|| typed(&format!("passphrase of `{}`", file.display())).ok()).flatten()
+}
+
+/// A value is never an argument: those can be read by everybody on a machine.
+fn value(name: &str) -> Result<String, VaultError> {
+    if std::io::stdin().is_terminal() { typed(&format!("value of `{name}`")) } else { from_stdin() }
+}
+
+fn typed(what: &str) -> Result<String, VaultError> {
+    output::note(&format!("{what} (not shown while you type):"));
+    console::Term::stderr().read_secure_line().map_err(failed)
+}
+
+/// All of it without the line break at its end.
+fn from_stdin() -> Result<String, VaultError> {
     let mut bytes = Vec::new();
-    let read = stdin.lock().take(LARGEST).read_to_end(&mut bytes);
+    let read = std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes);
     read.map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| VaultError::File("stdin".to_owned(), "not UTF-8".to_owned()))?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+fn failed(why: std::io::Error) -> VaultError {
+    VaultError::File("stdin".to_owned(), why.to_string())
 }

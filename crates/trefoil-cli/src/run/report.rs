@@ -7,6 +7,7 @@ use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_template::Value;
 
 use super::words::{preview, total};
+use crate::harmless::safe;
 use crate::output;
 
 /// Why a run failed: code, message, step, excerpt, cause, what to do.
@@ -27,12 +28,13 @@ fn other_answer(loaded: &Loaded, error: &RunError, answered: &[(String, String)]
     Some(format!("pass another answer with `--answer {name}=VALUE`"))
 }
 
-/// What a run that did not end well has spent, and the answer that made it fail.
+/// What a run that did not end well has spent; what was sent when it failed, and the answer that made it fail.
 pub fn spent(outcome: &RunOutcome, answer: Option<&str>) -> Vec<String> {
     let error = outcome.result.as_ref().err();
     let own = error.and_then(RunError::answer).map(|own| preview(&Value::from(own)));
     let answer = own.as_deref().or(answer).filter(|answer| !answer.is_empty());
     let answer = answer.map(|answer| format!("answer: {answer}"));
+    let sent = error.and_then(|error| error.sent.as_deref()).map(|sent| format!("sent: {}", safe(sent)));
     let spent = format!("spent: {}", total(outcome.calls, &outcome.usage, outcome.duration_ms));
-    answer.into_iter().chain([spent]).collect()
+    sent.into_iter().chain(answer).chain([spent]).collect()
 }

@@ -28,6 +28,8 @@ mod init;
 mod inputs;
 #[cfg(unix)]
 mod kept;
+#[cfg(unix)]
+mod leaks;
 mod levels;
 mod lsp;
 #[cfg(feature = "mcp")]

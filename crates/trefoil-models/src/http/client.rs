@@ -299,6 +299,16 @@ mod tests {
     }
 
     #[test]
+    fn google_says_in_the_body_how_long_to_wait() {
+        let info = r#"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}"#;
+        let body = format!(r#"{{"error": {{"code": 429, "details": [{{"@type": "other"}}, {info}]}}}}"#);
+        assert_eq!(retry_delay(&body), Some(34_500));
+        for other in [r#"{"error": {"details": [{"retryDelay": "-1s"}]}}"#, r#"{"error": "no"}"#, "no"] {
+            assert_eq!(retry_delay(other), None);
+        }
+    }
+
+    #[test]
     fn waits_are_read_in_both_units() {
         let headers = |name: &'static str, value: &'static str| {
             let mut map = HeaderMap::new();

@@ -127,6 +127,24 @@ impl Endpoint {
         self.url.origin().ascii_serialization()
     }
 
+    /// What a request is, in a line.
+    pub(super) fn sent(&self, request: &ModelRequest) -> String {
+        let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+        let url = self.call_url(request);
+        let mut sent = format!(
+            "POST {}{} with model `{}`, {}, {}",
+            self.address(),
+            url.path(),
+            request.model,
+            count(request.messages.len(), "message"),
+            count(usize::try_from(request.bytes()).unwrap_or(usize::MAX), "byte"),
+        );
+        if !request.tools.is_empty() {
+            sent += &format!(", {}", count(request.tools.len(), "tool"));
+        }
+        self.scrub(&sent)
+    }
+
     /// An error in this provider's name, the credential masked.
     pub(super) fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
         let message = format!("`{}` {what}", self.provider);

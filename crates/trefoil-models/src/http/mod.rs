@@ -211,7 +211,7 @@ impl ModelProvider for HttpModel {
             if partial.begun {
                 error.came = Some(Box::new(partial.so_far()));
             }
-            error
+            ModelError { sent: Some(self.endpoint.sent(request)), ..error }
         })
     }
 

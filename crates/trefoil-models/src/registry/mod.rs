@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite};
+use trefoil_runtime::{
+    ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite, ports::Secret,
+};
 use trefoil_syntax::suggest;
 
 use crate::address::{Address, AddressError};
@@ -24,6 +26,9 @@ pub use configured::{Configured, SaidBy};
 pub use fallback::{Fallbacks, ModelName};
 #[cfg(feature = "http")]
 pub use probe::{ANSWER_TOKENS, QUESTION};
+
+/// Characters of a key that somebody gave out.
+const SHORTEST_KEY: usize = 16;
 
 /// The environment of all providers.
 #[derive(Clone)]
@@ -173,6 +178,12 @@ impl Registry {
             let or = vendor.key_optional.then_some(vendor.base_url_variable);
             Availability::NoKey { variable: vendor.key_variable, or }
         }
+    }
+
+    /// The keys of all providers. Short ones are made up (`ollama`, `none`), and words of any text.
+    pub fn keys(&self) -> Vec<Secret> {
+        let keys = VENDORS.iter().filter_map(|vendor| self.env.get(vendor.key_variable));
+        keys.map(|key| key.trim()).filter(|key| key.len() >= SHORTEST_KEY).filter_map(Secret::new).collect()
     }
 
     /// Whether any provider is set up: a key or an address, also of one that this version cannot call. Then real answers are

@@ -52,6 +52,7 @@ impl World {
     /// With what its options say is to be hidden.
     pub fn with(self, options: &Options) -> Self {
         self.secrets.also(&*self.ports.secrets, &options.holes);
+        self.secrets.keep(&options.keys);
         self
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil_template::{Hole, HoleKind, Object, Value};
 
 use super::forms::forms;
-use crate::ports::Secrets;
+use crate::ports::{Secret, Secrets};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
 
@@ -36,9 +36,14 @@ impl SeenValues {
     pub fn also(&self, secrets: &dyn Secrets, holes: &[(HoleKind, Arc<str>)]) {
         for (kind, name) in holes {
             if let Some(value) = secrets.get(*kind, name) {
-                self.remember(*kind, &value);
+                self.remember(*kind, value.expose());
             }
         }
+    }
+
+    /// Values that nobody may see, whoever reads them.
+    pub fn keep(&self, values: &[Secret]) {
+        values.iter().for_each(|value| self.remember(HoleKind::Secret, value.expose()));
     }
 
     fn remember(&self, kind: HoleKind, value: &str) {
@@ -52,7 +57,7 @@ impl SeenValues {
     pub fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
         if let Some(value) = &found {
-            self.remember(hole.kind, value);
+            self.remember(hole.kind, value.expose());
         }
         if found.is_none() && hole.default.is_none() && !hole.lenient {
             let (namespace, name) = (hole.kind.namespace(), &hole.name);
@@ -62,14 +67,14 @@ impl SeenValues {
             };
             return Err(RunError::interpolation(&format!("{namespace}.{name}"), namespace, reason));
         }
-        Ok(found)
+        Ok(found.map(|value| value.expose().to_owned()))
     }
 
     /// A value as it may be shown: `***` where something came from outside, the default where that fired.
     pub fn shown(&self, secrets: &dyn Secrets, value: &Value) -> Value {
         let shown = value.replace(&mut |hole: &Hole| -> Result<Option<String>, std::convert::Infallible> {
             let found = secrets.get(hole.kind, &hole.name);
-            let content = hole.content(found.clone());
+            let content = hole.content(found.as_ref().map(|value| value.expose().to_owned()));
             let defaulted = hole.default.is_some() && content == hole.content(None);
             Ok(if found.is_none() || defaulted { content } else { Some(HIDDEN.to_owned()) })
         });
@@ -147,6 +152,7 @@ fn mask_error(mut error: RunError, values: &[String]) -> RunError {
     if !values.is_empty() {
         error.message = mask_cut(&mask(&error.message, values), values);
         error.help = error.help.map(|help| mask(&help, values).into());
+        error.sent = error.sent.map(|sent| mask(&sent, values).into());
         if let Some(answer) = &mut error.answer {
             answer.0 = mask_cut(&mask(&answer.0, values), values);
         }
@@ -245,8 +251,8 @@ mod tests {
 
     struct One(&'static str);
     impl Secrets for One {
-        fn get(&self, _kind: HoleKind, name: &str) -> Option<String> {
-            (name == "TOKEN").then(|| self.0.to_owned())
+        fn get(&self, _kind: HoleKind, name: &str) -> Option<Secret> {
+            Secret::new(self.0).filter(|_| name == "TOKEN")
         }
     }
 

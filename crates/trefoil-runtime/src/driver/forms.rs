@@ -25,14 +25,16 @@ pub fn forms(value: &str) -> Vec<String> {
             all.push(form);
         }
     };
-    let quoted = serde_json::Value::from(value).to_string();
-    add(quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned());
-    add(quoted.get(1..quoted.len() - 1).unwrap_or_default().replace('/', "\\/"));
-    // As those write JSON who keep to ASCII.
-    for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
-        let ascii = in_ascii(quoted.get(1..quoted.len() - 1).unwrap_or_default(), hex);
-        add(ascii.replace('/', "\\/"));
-        add(ascii);
+    // In JSON, and in JSON that is a text in JSON; also as those write it who keep to ASCII.
+    let once = quoted(value);
+    for form in [&once, &quoted(&once)] {
+        for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
+            let ascii = in_ascii(form, hex);
+            add(ascii.replace('/', "\\/"));
+            add(ascii);
+        }
+        add(form.clone());
+        add(form.replace('/', "\\/"));
     }
     for set in [QUERY, PATH, VALUE, COMPONENT, FORM] {
         let encoded = utf8_percent_encode(value, set).to_string();
@@ -57,6 +59,12 @@ fn in_ascii(text: &str, hex: fn(u16) -> String) -> String {
         }
     }
     out
+}
+
+/// What JSON has between the quotes.
+fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json.get(1..json.len() - 1).unwrap_or_default().to_owned()
 }
 
 /// The letters of base64 that only this value decides, if so many bytes (0, 1 or 2) of a group of three come before it:
@@ -101,6 +109,7 @@ mod tests {
             r#"s3cr3t\/ü +\"x\"="#,
             r#"s3cr3t/\u00fc +\"x\"="#,
             r#"s3cr3t\/\u00FC +\"x\"="#,
+            r#"{"body": "{\"key\": \"s3cr3t/ü +\\\"x\\\"=\"}"}"#,
             "s3cr3t%2F%C3%BC%20%2B%22x%22%3D",
             "s3cr3t%2f%c3%bc%20%2b%22x%22%3d",
             "s3cr3t%2F%C3%BC+%2B%22x%22%3D",

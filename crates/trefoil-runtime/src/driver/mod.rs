@@ -28,7 +28,7 @@ use trefoil_prices::Price;
 use trefoil_template::{HoleKind, Value};
 
 use crate::limits::Places;
-use crate::ports::{JournalError, Ports};
+use crate::ports::{JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::{Answering, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
@@ -67,6 +67,8 @@ pub struct Options {
     /// What the ports read of the environment and the secrets by themselves: it is hidden wherever it comes back, as what the
     /// program reads is.
     pub holes: Vec<(HoleKind, Arc<str>)>,
+    /// The same by their values: keys of providers.
+    pub keys: Vec<Secret>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
@@ -104,6 +106,7 @@ impl Default for Options {
             fallbacks: Vec::new(),
             places: None,
             holes: Vec::new(),
+            keys: Vec::new(),
             sources: Vec::new(),
             bundle: None,
             answers: String::new(),

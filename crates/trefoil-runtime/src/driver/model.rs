@@ -155,6 +155,7 @@ fn model_error(error: ModelError) -> RunError {
         ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
     };
     failed.help = error.help.map(Into::into);
+    failed.sent = error.sent.map(Into::into);
     failed.retry_after_ms = error.retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
     failed
 }

@@ -24,7 +24,7 @@ pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
 pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
 pub use random::{SeededRandom, SystemRandom};
-pub use secrets::{EnvSecrets, MapSecrets, env_file};
+pub use secrets::{EnvSecrets, MapSecrets, Secret, env_file};
 
 /// Answers model calls.
 #[async_trait]
@@ -150,12 +150,14 @@ pub struct ModelError {
     pub came: Option<Box<ModelAnswer>>,
     /// What to do about it, where the provider knows better than the code of the failure says.
     pub help: Option<String>,
+    /// What was sent, in a line: where it went and how much it was, never what it says.
+    pub sent: Option<String>,
 }
 
 impl ModelError {
     /// A failure before anything came.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after_ms: None, came: None, help: None }
+        Self { kind, message: message.into(), retry_after_ms: None, came: None, help: None, sent: None }
     }
 }
 
@@ -363,7 +365,12 @@ pub trait Random: Send + Sync {
 /// Fills holes.
 pub trait Secrets: Send + Sync {
     /// The content of `env.NAME` or `secrets.NAME`, if set.
-    fn get(&self, kind: HoleKind, name: &str) -> Option<String>;
+    fn get(&self, kind: HoleKind, name: &str) -> Option<Secret>;
+    /// Why it cannot be told whether it is set.
+    fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+        let _ = (kind, name);
+        None
+    }
 }
 
 /// Watches runs. Must not block.

@@ -1,10 +1,39 @@
 //! What fills holes: maps, the process's environment, `.env` files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trefoil_template::HoleKind;
 
 use super::Secrets;
+
+/// A value of the environment or of a secret, from the moment it is read. Has no text form: `Debug` masks it, and there is neither
+/// `Display` nor serde.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// A value; none: it is empty.
+    pub fn new(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self(text.into()))
+    }
+
+    /// A value of the environment, which may be set and empty.
+    pub fn of_environment(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The value itself, for the one place that it goes to.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
 
 /// Two maps: environment and secret store.
 #[derive(Clone, Default)]
@@ -37,12 +66,12 @@ impl MapSecrets {
 }
 
 impl Secrets for MapSecrets {
-    fn get(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         let map = match kind {
             HoleKind::Env => &self.env,
             HoleKind::Secret => &self.secrets,
         };
-        map.get(name).cloned()
+        map.get(name).map(|text| Secret::of_environment(text))
     }
 }
 
@@ -68,9 +97,12 @@ impl EnvSecrets {
 
 impl Secrets for EnvSecrets {
     #[allow(clippy::disallowed_methods, reason = "this is the secrets port")]
-    fn get(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         match kind {
-            HoleKind::Env => std::env::var(name).ok().or_else(|| self.overlay.get(name).cloned()),
+            HoleKind::Env => {
+                let own = std::env::var(name).ok().map(|text| Secret::of_environment(&text));
+                own.or_else(|| self.overlay.get(name).map(|text| Secret::of_environment(text)))
+            }
             // There is no secret store.
             HoleKind::Secret => None,
         }

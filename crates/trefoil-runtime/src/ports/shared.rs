@@ -8,7 +8,7 @@ use trefoil_template::{HoleKind, Value};
 
 use super::{
     Arrived, Asked, CallSite, Clock, CommandHost, CommandOutput, Decided, Draft, EventSink, HumanInbox, Journal,
-    JournalError, ModelAnswer, ModelError, ModelProvider, Secrets, ToolError, ToolHost,
+    JournalError, ModelAnswer, ModelError, ModelProvider, Secret, Secrets, ToolError, ToolHost,
 };
 use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest, ToolSpec};
 
@@ -108,8 +108,11 @@ impl<T: Clock + ?Sized> Clock for Arc<T> {
 }
 
 impl<T: Secrets + ?Sized> Secrets for Arc<T> {
-    fn get(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         T::get(self, kind, name)
+    }
+    fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+        T::problem(self, kind, name)
     }
 }
 

@@ -85,7 +85,7 @@ pub fn holes(text: &Value) -> Vec<(HoleKind, Arc<str>)> {
 /// A text with its holes filled.
 pub fn fill(text: &Value, secrets: &dyn Secrets) -> Result<String, ToolError> {
     let filled = text.fill(&mut |hole: &Hole| match secrets.get(hole.kind, &hole.name) {
-        Some(value) => Ok(Some(value)),
+        Some(value) => Ok(Some(value.expose().to_owned())),
         None => Err(ToolError::Failed(format!("`{}.{}` is not set", hole.kind.namespace(), hole.name))),
     })?;
     Ok(filled.to_text().to_string())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_models::Scripted;
 use trefoil_runtime::ToolHost;
-use trefoil_runtime::ports::{NoTools, Secrets};
+use trefoil_runtime::ports::{NoTools, Secret, Secrets};
 use trefoil_template::HoleKind;
 use trefoil_tools::{CommandTools, PythonTools};
 
@@ -21,6 +21,8 @@ pub(super) struct Hosts {
     pub flows: Option<Arc<FlowTools>>,
     /// What they read of the environment and the secrets by themselves.
     pub holes: Vec<(HoleKind, Arc<str>)>,
+    /// The keys of the providers that may be called.
+    pub keys: Vec<Secret>,
     /// Those whose connections end with the run.
     #[cfg(feature = "mcp")]
     pub servers: Option<Arc<trefoil_tools::McpTools>>,
@@ -49,10 +51,12 @@ impl Hosts {
             tools: Arc::new(NoTools),
             flows,
             holes: Vec::new(),
+            keys: Vec::new(),
             #[cfg(feature = "mcp")]
             servers: None,
         };
         if let Some(aimed) = aimed.filter(|aimed| !is_rehearsal(&aimed.from)) {
+            hosts.keys = engine.kept.registry(parts).keys();
             hosts.world(engine, aimed, secrets, &mut all);
         }
         match all.as_slice() {

@@ -220,7 +220,7 @@ impl Kept {
     }
 
     /// The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
-    fn registry(&self, parts: &Parts) -> &Registry {
+    pub(super) fn registry(&self, parts: &Parts) -> &Registry {
         self.registry.get_or_init(|| {
             let registry = parts.registry.clone().unwrap_or_else(Registry::from_env).with_limits(parts.limits);
             parts.settings.registry(registry)

@@ -263,6 +263,7 @@ impl Ready {
             reserve: self.money.reserve,
             places: self.places.clone(),
             holes: self.hosts.holes.clone(),
+            keys: self.hosts.keys.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,

@@ -1,14 +1,18 @@
 //! Where `secrets.NAME` comes from. The first source that has the name counts:
 //!
 //! 1. the environment: `TREFOIL_SECRET_NAME`, in upper case, with `_` for what a variable cannot have;
-//! 2. a folder with a file for each secret, as containers and systemd mount them: `TREFOIL_SECRETS_DIR`, or
+//! 2. a file of the operator's with `NAME=value` lines: `TREFOIL_SECRETS_FILE`, else `[secrets] env_file` in `config.toml`;
+//! 3. a folder with a file for each secret, as containers and systemd mount them: `TREFOIL_SECRETS_DIR`, or
 //!    `CREDENTIALS_DIRECTORY`;
-//! 3. a command of the operator, for password managers: `[secrets] command` in `config.toml`, with `{name}` in it;
-//! 4. the [`Vault`]: an encrypted file that `trefoil secrets` writes.
+//! 4. a command of the operator, for password managers: `[secrets] command` in `config.toml`, with `{name}` in it;
+//! 5. the [`Vault`]: an encrypted file that `trefoil secrets` writes.
+//!
+//! A source that cannot be read ends the search: another value of that name would be a surprise.
 //!
 //! A value is read when it is first needed, and never written anywhere: the machine knows its name only (decision C8).
 
 mod command;
+pub mod passphrase;
 mod vault;
 
 use std::collections::HashMap;
@@ -16,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_ir::{Program, walk};
-use trefoil_runtime::ports::{EnvSecrets, Secrets};
+use trefoil_runtime::ports::{self, EnvSecrets, Secret, Secrets};
 use trefoil_syntax::Diagnostic;
 use trefoil_template::HoleKind;
 
@@ -26,41 +30,114 @@ pub use vault::{Vault, VaultError, is_name};
 
 /// Bytes of a secret.
 const LARGEST: u64 = 64 << 10;
+/// Bytes of a file with many.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// What the operator's settings say about sources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretSources {
+    /// A file with `NAME=value` lines.
+    pub env_file: Option<PathBuf>,
+    /// A program and its arguments; empty: none.
+    pub command: Vec<String>,
+}
 
 /// `env.NAME` from the environment, and `secrets.NAME` from the sources of this module.
 pub struct OperatorSecrets {
     env: EnvSecrets,
-    command: Vec<String>,
+    sources: SecretSources,
     vault: Option<Vault>,
     /// What was found, or not: a command asks somebody once only.
-    known: Mutex<HashMap<String, Option<String>>>,
+    known: Mutex<HashMap<String, Found>>,
 }
 
+/// A value, nothing, or why a source that may have it cannot be read.
+type Found = Result<Option<Secret>, String>;
+
 impl OperatorSecrets {
-    /// `command`: the operator's program and its arguments, if any.
-    pub fn new(env: EnvSecrets, command: Vec<String>) -> Self {
-        Self { env, command, vault: Vault::of_user(), known: Mutex::default() }
+    /// With these sources beside those that the environment names.
+    pub fn new(env: EnvSecrets, sources: SecretSources) -> Self {
+        Self { env, sources, vault: Vault::of_user(), known: Mutex::default() }
     }
 
-    fn find(&self, name: &str) -> Option<String> {
+    fn find(&self, name: &str) -> Found {
         if !is_name(name) {
-            return None;
+            return Ok(None);
         }
-        of_environment(name)
-            .or_else(|| folders().iter().find_map(|folder| of_folder(folder, name)))
-            .or_else(|| command::ask(&self.command, name))
-            .or_else(|| self.vault.as_ref()?.get(name).ok()?)
+        if let Some(value) = of_environment(name) {
+            return Ok(Some(value));
+        }
+        if let Some(file) = env_file().or_else(|| self.sources.env_file.clone())
+            && let Some(value) = of_file(&file, name)?
+        {
+            return Ok(Some(value));
+        }
+        if let Some(value) = folders().iter().find_map(|folder| of_folder(folder, name)) {
+            return Ok(Some(value));
+        }
+        if let Some(value) = command::ask(&self.sources.command, name)? {
+            return Ok(Some(value));
+        }
+        let Some(vault) = &self.vault else { return Ok(None) };
+        vault.get(name).map_err(|why| why.to_string())
+    }
+
+    fn found(&self, name: &str) -> Found {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(name.to_owned()).or_insert_with(|| self.find(name)).clone()
     }
 }
 
 impl Secrets for OperatorSecrets {
-    fn get(&self, kind: HoleKind, name: &str) -> Option<String> {
+    fn get(&self, kind: HoleKind, name: &str) -> Option<Secret> {
         if kind == HoleKind::Env {
             return self.env.get(kind, name);
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(name.to_owned()).or_insert_with(|| self.find(name)).clone()
+        self.found(name).ok().flatten()
     }
+
+    fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
+        (kind == HoleKind::Secret).then(|| self.found(name).err()).flatten()
+    }
+}
+
+/// A source, and what it has or why it cannot be read.
+pub struct SourceState {
+    /// In a word.
+    pub name: &'static str,
+    /// What was found.
+    pub says: Result<String, String>,
+}
+
+/// Tries all sources that are set up, in their order. A command is not asked: it may want to know something itself.
+#[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
+pub fn sources(said: &SecretSources) -> Vec<SourceState> {
+    let mut all = Vec::new();
+    let count = |n: usize| if n == 1 { "1 secret".to_owned() } else { format!("{n} secrets") };
+    let own = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(VARIABLE_START)).count();
+    if own > 0 {
+        all.push(SourceState { name: "environment", says: Ok(format!("{} in `{VARIABLE_START}*`", count(own))) });
+    }
+    if let Some(file) = env_file().or_else(|| said.env_file.clone()) {
+        let says = in_file(&file).map(|all| format!("{} in `{}`", count(all.len()), file.display()));
+        all.push(SourceState { name: "env file", says });
+    }
+    for folder in folders() {
+        let shown = format!("`{}`", folder.display());
+        let says = if door::is_folder(&folder) { Ok(shown) } else { Err(format!("{shown} is not a folder")) };
+        all.push(SourceState { name: "folder", says });
+    }
+    if let Some(program) = said.command.first() {
+        all.push(SourceState {
+            name: "command",
+            says: Ok(format!("`{program}` is asked for names that are not above")),
+        });
+    }
+    if let Some(vault) = Vault::of_user() {
+        let says = vault.tried().map(|names| format!("{} in `{}`", count(names), vault.path().display()));
+        all.push(SourceState { name: "encrypted file", says: says.map_err(|why| why.to_string()) });
+    }
+    all
 }
 
 /// The rule of a secret that no source has.
@@ -79,7 +156,10 @@ pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
             if kind != HoleKind::Secret || asked.contains(&name) {
                 continue;
             }
-            if secrets.get(kind, &name).is_none() {
+            if let Some(why) = secrets.problem(kind, &name) {
+                let message = format!("the secret `{name}` cannot be read: {why}");
+                found.push(Diagnostic::error(MISSING, at, message).help("run `trefoil doctor` to try all sources"));
+            } else if secrets.get(kind, &name).is_none() {
                 let help =
                     format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable(&name));
                 found.push(Diagnostic::error(MISSING, at, format!("the secret `{name}` is not set")).help(help));
@@ -90,14 +170,22 @@ pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
     found
 }
 
+/// How the variables of secrets begin.
+const VARIABLE_START: &str = "TREFOIL_SECRET_";
+
 /// The variable of a secret.
 pub fn variable(name: &str) -> String {
-    format!("TREFOIL_SECRET_{}", name.to_ascii_uppercase().replace('-', "_"))
+    format!("{VARIABLE_START}{}", name.to_ascii_uppercase().replace('-', "_"))
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-fn of_environment(name: &str) -> Option<String> {
-    std::env::var(variable(name)).ok().filter(|value| !value.is_empty())
+fn of_environment(name: &str) -> Option<Secret> {
+    std::env::var(variable(name)).ok().and_then(|value| Secret::new(&value))
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
+fn env_file() -> Option<PathBuf> {
+    std::env::var_os("TREFOIL_SECRETS_FILE").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
@@ -105,10 +193,23 @@ fn folders() -> Vec<PathBuf> {
     ["TREFOIL_SECRETS_DIR", "CREDENTIALS_DIRECTORY"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect()
 }
 
+/// The last line with this name counts.
+fn of_file(path: &Path, name: &str) -> Found {
+    let found = in_file(path)?.into_iter().rfind(|(known, _)| known == name);
+    Ok(found.and_then(|(_, value)| value))
+}
+
+fn in_file(path: &Path) -> Result<Vec<(String, Option<Secret>)>, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("`{}`: {why}", path.display());
+    let bytes = door::named(path, LARGEST_FILE).map_err(|why| failed(&why.reason()))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed(&"not UTF-8"))?;
+    Ok(ports::env_file(&text).into_iter().map(|(name, value)| (name, Secret::new(&value))).collect())
+}
+
 /// A file's text without the line break at its end.
-fn of_folder(folder: &Path, name: &str) -> Option<String> {
+fn of_folder(folder: &Path, name: &str) -> Option<Secret> {
     let bytes = door::named(&folder.join(name), LARGEST).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
-    Some(text.strip_suffix('\r').unwrap_or(text).to_owned()).filter(|text| !text.is_empty())
+    Secret::new(text.strip_suffix('\r').unwrap_or(text))
 }

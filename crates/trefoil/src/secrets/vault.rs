@@ -2,7 +2,8 @@
 //! ChaCha20-Poly1305 (RFC 8439) under a key of 32 bytes; the name is sealed along, so that values cannot change places.
 //!
 //! The key is in `TREFOIL_SECRETS_KEY` (base64), else in `secrets.key` in the user's configuration folder, which the first
-//! secret makes. Both files are the user's only (0600).
+//! secret makes. Or it is made of a passphrase (see [`passphrase`](super::passphrase)); then no file has it. Both files are the
+//! user's only (0600).
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -15,7 +16,10 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
+use trefoil_runtime::ports::Secret;
+
 use super::LARGEST;
+use super::passphrase::{self, Passphrase};
 use crate::door;
 use crate::settings::config_folder;
 
@@ -23,6 +27,8 @@ use crate::settings::config_folder;
 const KEY: &str = "TREFOIL_SECRETS_KEY";
 /// Bytes of the file.
 const BYTES: u64 = 16 << 20;
+/// Characters of a passphrase.
+const SHORTEST: usize = 8;
 /// The format.
 const VERSION: u32 = 1;
 
@@ -53,6 +59,31 @@ pub enum VaultError {
     /// Another key.
     #[error("`{0}` was written with another key")]
     OtherKey(String),
+    /// Nobody said it.
+    #[error("`{0}` is protected by a passphrase, and `{VARIABLE}` is not set", VARIABLE = passphrase::VARIABLE)]
+    NoPassphrase(String),
+    /// It is another one.
+    #[error("this is not the passphrase of `{0}`")]
+    WrongPassphrase(String),
+    /// Too easy to guess.
+    #[error("the passphrase is too short: use at least {SHORTEST} characters")]
+    ShortPassphrase,
+    /// No key comes of it.
+    #[error("no key can be made of this passphrase")]
+    BadPassphrase,
+}
+
+impl VaultError {
+    /// What to do about it.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::NoPassphrase(_) => Some(format!("set `{}`, or run the command in a terminal", passphrase::VARIABLE)),
+            Self::OtherKey(_) => {
+                Some(format!("set `{KEY}`, or restore `secrets.key`, as it was when the file was written"))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The encrypted file of a user.
@@ -65,8 +96,22 @@ pub struct Vault {
 #[derive(Serialize, Deserialize)]
 struct Contents {
     version: u32,
+    /// None: the key is in a file, or in the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    passphrase: Option<Protected>,
     secrets: BTreeMap<String, Sealed>,
 }
+
+/// How the key is made, and something that only the right one opens.
+#[derive(Serialize, Deserialize)]
+struct Protected {
+    #[serde(flatten)]
+    made: Passphrase,
+    check: Sealed,
+}
+
+/// No secret has this name.
+const CHECK: &str = "";
 
 #[derive(Serialize, Deserialize)]
 struct Sealed {
@@ -104,11 +149,11 @@ impl Vault {
     }
 
     /// A value. None: no such name.
-    pub fn get(&self, name: &str) -> Result<Option<String>, VaultError> {
+    pub fn get(&self, name: &str) -> Result<Option<Secret>, VaultError> {
         let contents = self.read()?;
         let Some(sealed) = contents.secrets.get(name) else { return Ok(None) };
-        let key = self.key()?.ok_or_else(|| VaultError::OtherKey(shown(&self.file)))?;
-        open(&key, name, sealed).map(Some).ok_or_else(|| VaultError::OtherKey(shown(&self.file)))
+        let key = self.key(&contents)?.ok_or_else(|| VaultError::OtherKey(shown(&self.file)))?;
+        open(&key, name, sealed).map(|text| Secret::new(&text)).ok_or_else(|| VaultError::OtherKey(shown(&self.file)))
     }
 
     /// Keeps a value, in place of another one of that name.
@@ -123,7 +168,7 @@ impl Vault {
             return Err(VaultError::TooLarge);
         }
         let mut contents = self.read()?;
-        let key = match self.key()? {
+        let key = match self.key(&contents)? {
             Some(key) => key,
             None => self.new_key()?,
         };
@@ -148,9 +193,55 @@ impl Vault {
         Ok(removed)
     }
 
+    /// How many secrets there are, once one of them was opened.
+    pub fn tried(&self) -> Result<usize, VaultError> {
+        let contents = self.read()?;
+        if let Some(name) = contents.secrets.keys().next() {
+            self.get(name)?;
+        }
+        Ok(contents.secrets.len())
+    }
+
+    /// Whether a passphrase protects it.
+    pub fn wants_passphrase(&self) -> Result<bool, VaultError> {
+        Ok(self.read()?.passphrase.is_some())
+    }
+
+    /// Seals everything anew, with a key made of this passphrase; none: with a key of a file. What it was sealed with until now has
+    /// to be known.
+    pub fn protect(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
+        let contents = self.read()?;
+        let before = self.key(&contents)?;
+        let other = || VaultError::OtherKey(shown(&self.file));
+        let mut values = BTreeMap::new();
+        for (name, sealed) in &contents.secrets {
+            let value = before.as_ref().and_then(|key| open(key, name, sealed)).ok_or_else(other)?;
+            values.insert(name.clone(), value);
+        }
+        let (key, protected) = match passphrase {
+            Some(text) if text.chars().count() < SHORTEST => return Err(VaultError::ShortPassphrase),
+            Some(text) => {
+                let made = Passphrase::new().ok_or(VaultError::BadPassphrase)?;
+                let key = made.key(text).ok_or(VaultError::BadPassphrase)?;
+                let check = seal(&key, CHECK, CHECK).ok_or(VaultError::BadPassphrase)?;
+                (key, Some(Protected { made, check }))
+            }
+            None => (self.kept_key()?.map_or_else(|| self.new_key(), Ok)?, None),
+        };
+        let sealed = |(name, value): (String, String)| seal(&key, &name, &value).map(|sealed| (name, sealed));
+        let secrets: Option<BTreeMap<String, Sealed>> = values.into_iter().map(sealed).collect();
+        let secrets = secrets.ok_or(VaultError::BadPassphrase)?;
+        self.write(&Contents { version: VERSION, passphrase: protected, secrets })?;
+        if passphrase.is_some() && door::is_there(&self.key_file) {
+            // It opens nothing any more.
+            std::fs::remove_file(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
+        }
+        Ok(())
+    }
+
     fn read(&self) -> Result<Contents, VaultError> {
         if !door::is_there(&self.file) {
-            return Ok(Contents { version: VERSION, secrets: BTreeMap::new() });
+            return Ok(Contents { version: VERSION, passphrase: None, secrets: BTreeMap::new() });
         }
         let bytes = door::named(&self.file, BYTES).map_err(|why| failed(&self.file, &why.reason()))?;
         let contents: Option<Contents> = serde_json::from_slice(&bytes).ok();
@@ -162,8 +253,17 @@ impl Vault {
         put(&self.file, text.as_bytes())
     }
 
+    /// The key of these contents. None: there is none yet.
+    fn key(&self, contents: &Contents) -> Result<Option<LessSafeKey>, VaultError> {
+        let Some(Protected { made, check }) = &contents.passphrase else { return self.kept_key() };
+        let text = passphrase::said(&self.file).ok_or_else(|| VaultError::NoPassphrase(shown(&self.file)))?;
+        let key = made.key(&text).ok_or_else(|| VaultError::Damaged(shown(&self.file)))?;
+        open(&key, CHECK, check).ok_or_else(|| VaultError::WrongPassphrase(shown(&self.file)))?;
+        Ok(Some(key))
+    }
+
     #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
-    fn key(&self) -> Result<Option<LessSafeKey>, VaultError> {
+    fn kept_key(&self) -> Result<Option<LessSafeKey>, VaultError> {
         if let Ok(text) = std::env::var(KEY)
             && !text.is_empty()
         {
@@ -247,11 +347,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let vault = vault(folder.path());
         assert_eq!((vault.names(), vault.get("A")), (Ok(Vec::new()), Ok(None)));
+        let read = |name: &str| vault.get(name).unwrap().map(|secret| secret.expose().to_owned());
         vault.set("B_KEY", "hunter2-hunter2").unwrap();
         vault.set("A", "ü\n").unwrap();
         vault.set("A", "second").unwrap();
         assert_eq!(vault.names().unwrap(), ["A", "B_KEY"]);
-        assert_eq!(vault.get("A").unwrap().as_deref(), Some("second"));
+        assert_eq!(read("A").as_deref(), Some("second"));
         let text = std::fs::read_to_string(vault.path()).unwrap();
         assert!(!text.contains("hunter2") && !text.contains(&STANDARD.encode("hunter2-hunter2")), "{text}");
         #[cfg(unix)]
@@ -293,6 +394,35 @@ mod tests {
         assert!(matches!(vault.set("B", "x"), Err(VaultError::OtherKey(_))));
         std::fs::write(&vault.key_file, "short").unwrap();
         assert!(matches!(vault.get("A"), Err(VaultError::NotAKey(_))));
+    }
+
+    #[test]
+    fn a_passphrase_protects_what_is_there_and_what_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let vault = vault(folder.path());
+        vault.set("A", "first").unwrap();
+        let of_file = std::fs::read_to_string(&vault.file).unwrap();
+        passphrase::tests::say(Some("correct horse"), || {
+            vault.protect(Some("correct horse")).unwrap();
+            assert!(!vault.key_file.exists());
+            vault.set("B", "second").unwrap();
+            let read = |name: &str| vault.get(name).unwrap().unwrap().expose().to_owned();
+            assert_eq!((read("A"), read("B")), ("first".to_owned(), "second".to_owned()));
+        });
+        let text = std::fs::read_to_string(&vault.file).unwrap();
+        assert!(!text.contains("first") && !text.contains("horse") && text != of_file, "{text}");
+        passphrase::tests::say(Some("another"), || {
+            assert!(matches!(vault.get("A"), Err(VaultError::WrongPassphrase(_))));
+            assert!(matches!(vault.set("C", "x"), Err(VaultError::WrongPassphrase(_))));
+            assert!(matches!(vault.protect(None), Err(VaultError::WrongPassphrase(_))));
+        });
+        passphrase::tests::say(None, || {
+            assert!(matches!(vault.get("A"), Err(VaultError::NoPassphrase(_))));
+            assert_eq!(vault.names().unwrap(), ["A", "B"], "names are no secrets");
+            assert_eq!(vault.remove("B"), Ok(true), "nor is what is thrown away");
+        });
+        passphrase::tests::say(Some("correct horse"), || vault.protect(None).unwrap());
+        passphrase::tests::say(None, || assert_eq!(vault.get("A").unwrap(), Secret::new("first")));
     }
 
     #[test]

@@ -25,6 +25,7 @@ use trefoil_tools::{CommandTool, Python};
 
 use crate::door::{self, Door};
 use crate::load::{Target, project};
+use crate::secrets::SecretSources;
 
 pub use keep::{Keep, keep_size, keep_time};
 pub use read::{TABLES, TrustedTable, asked};
@@ -64,8 +65,8 @@ pub struct Settings {
     pub allowed: Vec<PathBuf>,
     /// `[http]`: which hosts and ports HTTP tools may call beyond the public ones.
     pub http: Rules,
-    /// `[secrets] command`: a program that knows secrets, with `{name}` among its arguments.
-    pub secrets: Vec<String>,
+    /// `[secrets]`: where secrets are.
+    pub secrets: SecretSources,
     /// `[tools]`: programs that are tools.
     pub tools: Vec<CommandTool>,
     /// `[tools]`: flows that are tools.

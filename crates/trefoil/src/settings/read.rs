@@ -26,7 +26,7 @@ pub const TABLES: &[(&str, &str)] = &[
     ("prices", "say what model calls cost"),
     ("paths", "let manifests read files outside the project"),
     ("http", "let tools call hosts that are not public, and send them values of the environment and secrets"),
-    ("secrets", "run a command that knows secrets"),
+    ("secrets", "read secrets from a command or a file"),
     ("tools", "run programs as tools"),
     ("mcp", "start or call servers that have tools"),
     ("python", "choose the program that runs Python functions"),
@@ -116,6 +116,10 @@ impl SettingsReading<'_> {
                 ("http", "allow") => self.hosts(value),
                 ("http", "ports") => self.ports(value),
                 ("secrets", "command") => self.command(value),
+                ("secrets", "env_file") => match value.get_ref().as_str() {
+                    Some(path) => self.found.settings.secrets.env_file = Some(self.base.join(path)),
+                    None => self.wrong(value.span(), "`env_file` must be the path of a file with `NAME=value` lines"),
+                },
                 ("tools", tool) => self.tool(tool, at, value),
                 ("mcp", server) => self.mcp(server, at, value),
                 ("python", key) => self.python(key, at, value),
@@ -363,7 +367,7 @@ impl SettingsReading<'_> {
         let words: Option<Vec<&str>> = words.flatten();
         match words {
             Some(words) if words.iter().any(|word| word.contains("{name}")) => {
-                self.found.settings.secrets = words.into_iter().map(str::to_owned).collect();
+                self.found.settings.secrets.command = words.into_iter().map(str::to_owned).collect();
             }
             _ => self.wrong(
                 value.span(),

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod blocks;
 mod cache;
 mod checks;
 mod codes;

@@ -1,0 +1,132 @@
+//! Keys made of passphrases, with Argon2id (RFC 9106): slow to try, and each file has a salt of its own.
+//!
+//! The passphrase comes from `TREFOIL_SECRETS_PASSPHRASE`, or from whoever sits at the terminal: the command line says how those are
+//! asked ([`ask_with`]). It is asked for once.
+
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::aead::{CHACHA20_POLY1305, LessSafeKey, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::{Deserialize, Serialize};
+
+/// The variable of the passphrase.
+pub const VARIABLE: &str = "TREFOIL_SECRETS_PASSPHRASE";
+/// Bytes of a salt.
+const SALT: usize = 16;
+/// Memory and passes of a new file: the second choice of RFC 9106, for one thread.
+const MEMORY_KIB: u32 = 64 << 10;
+const PASSES: u32 = 3;
+/// More than that is no file of ours, and would only exhaust the machine.
+const MOST_MEMORY_KIB: u32 = 1 << 20;
+const MOST_PASSES: u32 = 64;
+
+/// How a key is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passphrase {
+    salt: String,
+    memory_kib: u32,
+    passes: u32,
+}
+
+impl Passphrase {
+    /// With a salt that nobody has. None: this machine has no random numbers.
+    pub fn new() -> Option<Self> {
+        let mut salt = [0; SALT];
+        SystemRandom::new().fill(&mut salt).ok()?;
+        Some(Self { salt: STANDARD.encode(salt), memory_kib: MEMORY_KIB, passes: PASSES })
+    }
+
+    /// The key. None: the figures are no sane ones. The last one is kept: a run reads several secrets.
+    pub fn key(&self, passphrase: &str) -> Option<LessSafeKey> {
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made, text, key)) = &*last
+            && made == self
+            && text == passphrase
+        {
+            return Some(key.clone());
+        }
+        let key = self.made_key(passphrase)?;
+        *last = Some((self.clone(), passphrase.to_owned(), key.clone()));
+        Some(key)
+    }
+
+    fn made_key(&self, passphrase: &str) -> Option<LessSafeKey> {
+        if self.memory_kib > MOST_MEMORY_KIB || self.passes > MOST_PASSES {
+            return None;
+        }
+        let salt = STANDARD.decode(&self.salt).ok()?;
+        let mut bytes = [0; 32];
+        let params = Params::new(self.memory_kib, self.passes, 1, Some(bytes.len())).ok()?;
+        let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        argon.hash_password_into(passphrase.as_bytes(), &salt, &mut bytes).ok()?;
+        Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok()?))
+    }
+}
+
+/// How the person at the terminal is asked for the passphrase of a file. None: nobody is there.
+pub type Ask = fn(&Path) -> Option<String>;
+
+static ASK: OnceLock<Ask> = OnceLock::new();
+static LAST: Mutex<Option<(Passphrase, String, LessSafeKey)>> = Mutex::new(None);
+static SAID: Mutex<Option<String>> = Mutex::new(None);
+
+/// Says how; the first one counts.
+pub fn ask_with(ask: Ask) {
+    let _ = ASK.set(ask);
+}
+
+/// What was said, or is said now.
+#[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
+pub(super) fn said(file: &Path) -> Option<String> {
+    #[cfg(test)]
+    if let Some(said) = tests::said() {
+        return said;
+    }
+    if let Some(text) = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) {
+        return Some(text);
+    }
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.is_none() {
+        *said = ASK.get().and_then(|ask| ask(file)).filter(|text| !text.is_empty());
+    }
+    said.clone()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    thread_local! {
+        static SAYS: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn said() -> Option<Option<String>> {
+        SAYS.with_borrow(Clone::clone)
+    }
+
+    /// Does something while this is the passphrase.
+    pub fn say(text: Option<&str>, todo: impl FnOnce()) {
+        SAYS.set(Some(text.map(str::to_owned)));
+        todo();
+        SAYS.set(None);
+    }
+
+    #[test]
+    fn keys_are_those_of_argon2id() {
+        // The key is from the reference implementation, the seal from OpenSSL's ChaCha20-Poly1305.
+        let made = Passphrase { salt: STANDARD.encode("somesaltsomesalt"), memory_kib: 64, passes: 1 };
+        let key = made.key("password").unwrap();
+        let mut sealed = b"text".to_vec();
+        let nonce = || ring::aead::Nonce::assume_unique_for_key([0; 12]);
+        key.seal_in_place_append_tag(nonce(), ring::aead::Aad::empty(), &mut sealed).unwrap();
+        assert_eq!(STANDARD.encode(&sealed), "miagk6knm9LikJXw0uDCS7ZyxlI=");
+        assert!(Passphrase { memory_kib: u32::MAX, ..made.clone() }.key("x").is_none());
+        assert!(Passphrase { passes: 0, ..made }.key("x").is_none());
+    }
+}
