@@ -34,10 +34,10 @@ pub struct RunError {
     pub cause: Option<Cause>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub help: Option<Box<str>>,
+    pub help: Option<Box<Excerpt>>,
     /// What was sent, in a line: where it went and how much it was, never what it says.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub sent: Option<Box<str>>,
+    pub sent: Option<Box<Excerpt>>,
     /// The beginning of the answer that failed it, as it may be shown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer: Option<Box<Excerpt>>,
@@ -49,10 +49,23 @@ pub struct RunError {
     pub interpolation: Option<Box<Interpolation>>,
 }
 
-/// The beginning of an answer. Behind one pointer, so that a failure stays small.
+/// A text of a failure, such as the beginning of an answer. Behind one pointer, so that the failure stays small.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Excerpt(pub String);
+
+impl std::ops::Deref for Excerpt {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<String>> From<T> for Box<Excerpt> {
+    fn from(text: T) -> Self {
+        Self::new(Excerpt(text.into()))
+    }
+}
 
 /// A placeholder that did not resolve: the three attributes of SirenSpec's `InterpolationError`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -126,7 +139,7 @@ impl RunError {
     /// The same with advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into().into());
+        self.help = Some(Box::new(Excerpt(help.into())));
         self
     }
     /// The same with the answer that made it fail, of which the beginning is kept.

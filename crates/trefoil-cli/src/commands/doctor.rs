@@ -189,7 +189,11 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
 }
 
 fn secrets(offer: &Offer, report: &mut Report) {
-    for source in sources(&offer.found.settings.secrets) {
+    let sources = sources(&offer.found.settings.secrets);
+    if sources.is_empty() {
+        report.add(finding("secrets", Found::Fine, "none are set"));
+    }
+    for source in sources {
         let what = format!("secrets ({})", source.name);
         report.add(match source.says {
             Ok(says) => finding(what, Found::Fine, says),

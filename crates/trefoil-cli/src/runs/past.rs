@@ -23,7 +23,7 @@ pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink
 
 /// Says why a journal cannot be followed.
 pub fn unreadable(error: &RunError) -> u8 {
-    output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref());
+    output::refuse(&format!("{}: {}", error.code, error.message), error.help.as_deref().map(|help| &**help));
     exit::FAILED
 }
 

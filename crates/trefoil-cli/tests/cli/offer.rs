@@ -82,7 +82,7 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
     expect![[r#"
         ok       settings: can be read, and what they say counts
         ok       store: no runs yet; `runs.db` will be created
-        ok       secrets: 0 secrets in the encrypted file
+        ok       secrets: none are set
         skipped  anthropic: `anthropic` needs `ANTHROPIC_API_KEY` in the environment
         ok       openai-compatible: ADDRESS answers and offers 2 models
         warning  openai-compatible:mm: `openai-compatible` does not list it
@@ -103,6 +103,26 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
 }
 
 #[test]
+fn the_doctor_tries_each_source_of_secrets() {
+    let folder = project();
+    folder
+        .write("config/config.toml", "[secrets]\ncommand = [\"op\", \"read\", \"{name}\"]\nenv_file = \"none.env\"\n");
+    folder.write("config/secrets.json", "{");
+    let env = [("TREFOIL_SECRETS_DIR", "flows"), ("TREFOIL_SECRET_A", "x"), ("TREFOIL_STORE", "runs.db")];
+    let ran = trefoil(&folder, &env, &["doctor", "flows/writer.yaml"]);
+    let said = ran.exits(1).out.replace(&folder.path().display().to_string(), "HERE");
+    let said: String = said.lines().filter(|line| line.contains("secrets")).map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+        ok       secrets (environment): 1 secret in `TREFOIL_SECRET_*`
+        error    secrets (env file): `HERE/config/none.env`: no such file
+        ok       secrets (folder): `flows`
+        ok       secrets (command): `op` is asked for names that are not above
+        error    secrets (encrypted file): `HERE/config/secrets.json` is damaged, or written by a later version
+    "#]]
+    .assert_eq(&said);
+}
+
+#[test]
 fn what_is_wrong_is_found_and_told_with_what_to_do() {
     let folder = project();
     folder.write("config/config.toml", "[models]\nsmart = 7\n");
@@ -111,7 +131,7 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
     expect![[r#"
         error    settings: the model of `smart` must be `"provider:name"`, or a list of at most 8 of them
         ok       store: no runs yet; `runs.db` will be created
-        ok       secrets: 0 secrets in the encrypted file
+        ok       secrets: none are set
         error    openai: `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
                  check the address and the network; proxies come from `HTTPS_PROXY`
         error    openai-compatible: `openai-compatible` needs `OPENAI_COMPATIBLE_BASE_URL` in the environment
@@ -200,7 +220,7 @@ fn a_provider_that_says_no_fails_the_step_at_its_place_and_the_run_can_go_on() {
         "MODEL_ERROR in `late`",
         "flows/late.yaml:",
         "answered with 404",
-        "check the model's name",
+        "download it with `ollama pull`",
         "trefoil resume",
     ]);
     assert_eq!(provider.asked(), ["say hello"]);

@@ -14,6 +14,19 @@ const PATH: &AsciiSet = &QUERY.add(b'?').add(b'^').add(b'`').add(b'{').add(b'}')
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// `encodeURIComponent` of JavaScript.
 const COMPONENT: &AsciiSet = &VALUE.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
+/// `encodeURI` of JavaScript.
+const URI: &AsciiSet = &COMPONENT
+    .remove(b';')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'&')
+    .remove(b'=')
+    .remove(b'+')
+    .remove(b'$')
+    .remove(b'#');
 /// `application/x-www-form-urlencoded`, before spaces become `+`.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b' ');
 
@@ -36,7 +49,7 @@ pub fn forms(value: &str) -> Vec<String> {
         add(form.clone());
         add(form.replace('/', "\\/"));
     }
-    for set in [QUERY, PATH, VALUE, COMPONENT, FORM] {
+    for set in [QUERY, PATH, VALUE, COMPONENT, URI, FORM] {
         let encoded = utf8_percent_encode(value, set).to_string();
         add(lower_hex(&encoded));
         add(encoded.replace(' ', "+"));
@@ -126,6 +139,14 @@ mod tests {
             }
         }
         assert!(!hides("s3cr3t") && !hides("c3Nl"));
+    }
+
+    #[test]
+    fn what_javascript_leaves_in_addresses_is_known() {
+        let forms = forms("a\\b/c;d?e#f");
+        for form in ["a%5Cb/c;d?e#f", "a%5Cb%2Fc%3Bd%3Fe%23f"] {
+            assert!(forms.iter().any(|known| known == form), "{form}");
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn a_callee_is_found_by_its_rendered_name_or_not_at_all() {
     assert_eq!(json(&run("{{input}}").unwrap()), j!("I am writer"));
     let error = run("{{input}}s").unwrap_err();
     assert_eq!((error.code.as_str(), error.message.as_str()), ("AGENT_NOT_FOUND", "there is no pipeline `writers`"));
-    assert_eq!(error.help.as_deref(), Some("did you mean `writer`?"));
+    assert_eq!(error.help.as_deref().map(|help| &**help), Some("did you mean `writer`?"));
 }
 
 #[test]

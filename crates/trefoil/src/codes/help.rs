@@ -75,7 +75,7 @@ const HELP: &[(&str, For, &str)] = &[
 
 /// What to do about a failure: its own advice, else that for its code and cause.
 pub fn help(error: &RunError) -> Option<&str> {
-    error.help.as_deref().or_else(|| of(&error.code, error.cause.as_ref()))
+    error.help.as_deref().map(|help| &**help).or_else(|| of(&error.code, error.cause.as_ref()))
 }
 
 /// What to do about a code with a cause.

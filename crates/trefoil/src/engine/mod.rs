@@ -381,7 +381,7 @@ pub fn explain(rule: &'static str, error: &RunError) -> Diagnostic {
         None => Diagnostic::nowhere(rule, Severity::Error, None, error.message.clone()),
     };
     match &error.help {
-        Some(help) => d.help(help.clone()),
+        Some(help) => d.help(help.0.clone()),
         None => d,
     }
 }

@@ -133,7 +133,7 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
             says: Ok(format!("`{program}` is asked for names that are not above")),
         });
     }
-    if let Some(vault) = Vault::of_user() {
+    if let Some(vault) = Vault::of_user().filter(|vault| door::is_there(vault.path())) {
         let says = vault.tried().map(|names| format!("{} in `{}`", count(names), vault.path().display()));
         all.push(SourceState { name: "encrypted file", says: says.map_err(|why| why.to_string()) });
     }

@@ -44,7 +44,7 @@ async fn asked(prompt: &str, input: serde_json::Value) -> (serde_json::Value, St
     let flow = Flow::from_text("a.yaml", &agent).unwrap();
     let seen = Seen::default();
     let engine = Engine::new().provider(seen.clone()).events(seen.clone());
-    engine.start(&flow, input).unwrap().await.unwrap();
+    engine.start(&flow, input).unwrap().outcome().await.result.unwrap();
     let (asked, shown) = (seen.asked.lock().unwrap()[0].clone(), seen.shown.lock().unwrap()[0].clone());
     (asked, shown)
 }
