@@ -9,13 +9,16 @@ use trefoil::internals::Stored;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::store::{Content, Record, SqliteStore, Status, Store as _, StoreError};
+use trefoil::store::{Content, Filter, Record, SqliteStore, Status, Store as _, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label};
 use crate::run::{End, HostArgs, Recording, Session, ShowArgs, Unknown};
 use crate::runs::past;
 use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite};
+
+/// Runs that `--all` continues at a time.
+const MOST: usize = 1_000;
 
 /// Continue a run that was interrupted or waits for an answer; nothing that was completed is done again
 #[derive(Args)]
@@ -69,11 +72,27 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     if args.store.look()?.is_none() {
         return Ok(Vec::new());
     }
-    let store = args.store.resume(&args.durability)?;
-    let mut ids = wait(store.claimable(now(), 1_000))?;
+    let store = Arc::new(args.store.resume(&args.durability)?);
+    let mut ids = wait(store.claimable(now(), MOST))?;
+    if matches!(args.unknown, Some(Unknown::Retry | Unknown::Fail)) {
+        ids.extend(undecided(&store)?);
+    }
     ids.sort();
+    ids.dedup();
     if ids.is_empty() && !args.show.quiet {
         output::note("no run can continue now");
+    }
+    Ok(ids)
+}
+
+/// The runs that wait for what `--unknown` decides.
+fn undecided(store: &Arc<SqliteStore>) -> Result<Vec<String>, u8> {
+    let filter = Filter { status: vec![Status::Waiting], ..Filter::default() };
+    let mut ids = Vec::new();
+    for record in wait(store.list(&filter, None, MOST))?.runs {
+        if past::waiting(store, &record)?.iter().any(|one| one.prompt.is_none()) {
+            ids.push(record.run);
+        }
     }
     Ok(ids)
 }

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::look::{LineLook, dim};
 use super::progress::{ProgressNode, StepState};
-use super::words::{arrived, grouped, pad, tail, time};
+use super::words::{arrived, grouped, money, pad, tail, time};
 
 /// When, and in what room.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub struct RowFrame {
     pub label: usize,
     /// Columns of the terminal.
     pub columns: usize,
+    /// Some steps cost money: there is a column for it.
+    pub money: bool,
 }
 
 /// The row of a node, after the lines that lead to it. `only` is the one step of an item: both are one row.
@@ -27,7 +29,7 @@ pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame
     let (symbol, style) = look.symbol(&node.state, frame.number);
     let style = if node.kept { dim() } else { style };
     let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
-    let figures = figures(node, frame.at);
+    let figures = figures(node, frame);
     let quiet = node.kept
         || matches!(node.state, StepState::Skipped | StepState::Expected | StepState::Waiting | StepState::Cancelled);
     let name_style = if quiet { dim() } else { Style::new() };
@@ -63,7 +65,8 @@ pub fn row(node: &ProgressNode, only: Option<&ProgressNode>, branch: &str, frame
     )
 }
 
-fn figures(node: &ProgressNode, at: u64) -> String {
+fn figures(node: &ProgressNode, frame: RowFrame) -> String {
+    let RowFrame { at, money: costs, .. } = frame;
     let took = match node.state {
         StepState::Skipped | StepState::Expected => String::new(),
         _ => time(node.ended_ms.unwrap_or(at).saturating_sub(node.started_ms)),
@@ -73,7 +76,12 @@ fn figures(node: &ProgressNode, at: u64) -> String {
         (None, Some(used)) => format!("{used} tok"),
         (None, None) => String::new(),
     };
-    format!("  {took:>9}  {amount:>9}  ")
+    if !costs {
+        return format!("  {took:>9}  {amount:>9}  ");
+    }
+    let spent = node.usage.cost_micro > 0 || node.usage.unpriced_calls > 0;
+    let cost = if spent { money(&node.usage) } else { String::new() };
+    format!("  {took:>9}  {amount:>9}  {cost:>9}  ")
 }
 
 fn used(node: &ProgressNode) -> Option<String> {

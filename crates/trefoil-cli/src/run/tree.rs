@@ -31,6 +31,8 @@ pub enum TreeSort {
 
 /// A label gets at most so many columns.
 const LABEL: usize = 44;
+/// In fewer columns there is no room for what steps cost.
+const PRICED: usize = 72;
 /// Lines of a picture that stays.
 const LAST: usize = 400;
 /// A fan-out with more items shows at the end those that did not go well, and how many did.
@@ -89,7 +91,9 @@ pub fn lines(
         Row::Rest(..) | Row::Resumed(_) => 0,
     });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
-    let frame = RowFrame { at, number, label: widest.min(LABEL.min(size.columns / 2)), columns: size.columns };
+    let (label, columns) = (widest.min(LABEL.min(size.columns / 2)), size.columns);
+    let money = columns >= PRICED && progress.nodes.iter().any(|node| node.usage.cost_micro > 0);
+    let frame = RowFrame { at, number, label, columns, money };
     let mut out = vec![look.fit(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
         out.push(look.fit(&[(dim(), &format!("… {hidden} more"))], size.columns));

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil::internals::{Stored, history};
 use trefoil::store::{Record, SqliteStore};
 use trefoil_machine::event::Waiting;
+use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
 
 use crate::commands::run::did_not_start;
@@ -29,13 +30,26 @@ pub fn unreadable(error: &RunError) -> u8 {
 
 /// What a run waits for, by its journal; empty: for nobody.
 pub fn waiting(store: &Arc<SqliteStore>, record: &Record) -> Result<Vec<Waiting>, u8> {
-    let last = Arc::new(Last::default());
+    seen(store, record, Arc::new(NoEvents))
+}
+
+/// The same, and whoever else wants to know is told what has happened.
+pub fn seen(store: &Arc<SqliteStore>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
+    let last = Arc::new(Last { waiting: Mutex::default(), also: by });
     let mut unknown = tell(store, &read(store, &record.run)?, last.clone())?;
-    let mut waiting = last.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut waiting = last.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // A process that works on the run knows what it has begun.
     unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
     waiting.extend(unknown);
     Ok(waiting)
+}
+
+/// Tells the events of a run that has ended, as far as this version can.
+pub fn tell_if_known(store: &Arc<SqliteStore>, record: &Record, events: Arc<dyn EventSink>) {
+    let _ = block_on(async {
+        let stored = Stored::read(store, &record.run).await.ok()?;
+        history(store.clone(), &stored, events).await.ok()
+    });
 }
 
 /// How a run ended, if it has.
@@ -57,12 +71,15 @@ impl EventSink for Finish {
 }
 
 /// What was asked last and has not been answered.
-#[derive(Default)]
-struct Last(Mutex<Vec<Waiting>>);
+struct Last {
+    waiting: Mutex<Vec<Waiting>>,
+    also: Arc<dyn EventSink>,
+}
 
 impl EventSink for Last {
     fn event(&self, event: &Event) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.also.event(event);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.kind {
             EventKind::RunSuspended { waiting: now, .. } => waiting.clone_from(now),
             EventKind::RunResumed { .. } | EventKind::RunFinished { .. } => waiting.clear(),

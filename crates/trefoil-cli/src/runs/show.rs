@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use trefoil::store::{Status, Store as _};
+use trefoil::store::{Content, Status, Store as _};
 
 use super::{past, print, print_json, record};
-use crate::run::{arrived, money, time, tokens, waiting};
+use crate::run::{Steps, arrived, money, time, tokens, waiting};
 use crate::store::{StoreArgs, full_id, wait};
 
 /// Show a run: how far it is, what it has used, what it waits for
@@ -42,7 +42,15 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let store = Arc::new(args.store.look_into()?);
     let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
     let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
-    let waiting = if open { past::waiting(&store, &record)? } else { Vec::new() };
+    let steps = Arc::new(Steps::default());
+    let waiting = if open {
+        past::seen(&store, &record, steps.clone())?
+    } else {
+        if !args.output.is_json() && record.content != Content::Removed {
+            past::tell_if_known(&store, &record, steps.clone());
+        }
+        Vec::new()
+    };
     let drafts = if open { wait(store.drafts(&record.run))? } else { Vec::new() };
     if args.output.is_json() {
         let mut json = record::json(&record);
@@ -89,6 +97,11 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     let letters = if waiting.is_empty() { Vec::new() } else { wait(store.inbox(&record.run))? };
     if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
         lines.push(format!("continue trefoil resume {}{}", record.run, args.store.option()));
+    }
+    let steps = steps.lines();
+    if !steps.is_empty() {
+        lines.push("steps".to_owned());
+        lines.extend(steps);
     }
     for one in &waiting {
         lines.push(format!("waiting  {}", waiting::line(one, &waiting)));

@@ -249,9 +249,12 @@ fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again()
     trefoil(&folder, &provider, &resume).silent(75).says(&["was it done?", "PAY retry|fail"]);
     assert_eq!(times(), 1, "that it counts as failed does not mean that it may be done twice");
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
-    trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
-    trefoil(&folder, &provider, &resume).exits(0);
+    let all = ["resume", "--all", "--allow-command"];
+    assert!(trefoil(&folder, &provider, &all).exits(0).err.contains("no run can continue now"));
+    trefoil(&folder, &provider, &[&all[..], &["--unknown", "retry"]].concat()).exits(0);
     assert_eq!(times(), 2);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
+    assert!(shown.contains("steps\n└─ ✓ PAY"), "{shown}");
 }
 
 #[test]

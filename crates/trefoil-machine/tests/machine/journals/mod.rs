@@ -29,6 +29,7 @@ fn programs() -> Vec<(&'static str, Node)> {
         ("states", Node::States(vec![model(0, 0), Node::Human, model(1, 1)])),
         ("attempts", Node::Attempts { body: one(model(0, 0)), validators: 3 }),
         ("calls", Node::Call(one(Node::Bare(one(Node::Sequence(vec![model(0, 0), Node::Call(one(model(1, 1)))])))))),
+        ("talk", Node::Sequence(vec![model(0, 0), Node::Talk(vec![model(0, 4), Node::Human])])),
     ]
 }
 

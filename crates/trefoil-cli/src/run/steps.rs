@@ -1,0 +1,32 @@
+//! The steps of a run that is told from its journal: the same picture as at the end of a run.
+
+use std::sync::{Mutex, PoisonError};
+
+use trefoil_runtime::{Event, EventSink};
+
+use super::look::LineLook;
+use super::progress::Progress;
+use super::tree::{Size, TreeSort, lines};
+use crate::output;
+
+/// Collects them.
+#[derive(Default)]
+pub struct Steps(Mutex<Progress>);
+
+impl Steps {
+    /// One line for each, as far as they are known.
+    pub fn lines(&self) -> Vec<String> {
+        let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let size = Size { rows: usize::MAX, columns: output::width() };
+        let sort = (TreeSort::Last, size);
+        let lines = lines(&progress, "", progress.at_ms, 0, sort, LineLook::default());
+        // The first one is the head, which says nothing here.
+        lines.into_iter().skip(1).map(|line| line.trim_end().to_owned()).collect()
+    }
+}
+
+impl EventSink for Steps {
+    fn event(&self, event: &Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(event);
+    }
+}
