@@ -146,7 +146,8 @@ mod tests {
         ] {
             assert_eq!((since(text).unwrap() - day) / 1_000, after, "{text}");
         }
-        let ago = crate::store::now() - since("2d").unwrap();
+        let then = since("2d").unwrap();
+        let ago = crate::store::now() - then;
         assert!((172_800_000..172_860_000).contains(&ago), "{ago}");
         for wrong in ["", "soon", "2026-13-01", "2026-11", "2026-11-01T09:05:00+xx:30", "é+01:00", "9"] {
             assert_eq!(since(wrong), Err(SINCE.to_owned()), "{wrong}");

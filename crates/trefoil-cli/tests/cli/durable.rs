@@ -254,7 +254,8 @@ fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again()
     trefoil(&folder, &provider, &[&all[..], &["--unknown", "retry"]].concat()).exits(0);
     assert_eq!(times(), 2);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
-    assert!(shown.contains("steps\n└─ ✓ PAY"), "{shown}");
+    // How it failed, and how it went on.
+    assert!(shown.contains("├─ ✗ PAY") && shown.contains("└─ ✓ PAY"), "{shown}");
 }
 
 #[test]
