@@ -26,12 +26,15 @@ fn a_branch_that_lost_its_edge_runs_in_every_run() {
     let check = |edges: &str, expected: Expect| {
         of_rule("unconnected-node", "sirenspec", &[("flow.yaml", &flow(edges))], expected);
     };
-    check(&format!("{}{}", edge("a"), edge("b")), expect![[r#"
+    check(
+        &format!("{}{}", edge("a"), edge("b")),
+        expect![[r#"
         7:3 info unconnected-node: no edge leads to `c`, so it runs in every run, while `a` beside it has a condition
           | c: {agent: x, writes:
           | ^
           help: add an edge from `sort` with a condition
-    "#]]);
+    "#]],
+    );
     check(&format!("{}{}{}", edge("a"), edge("b"), edge("c")), expect![""]);
     // Two that run beside each other: nothing is decided.
     check("  - {from: sort, to: a}\n  - {from: sort, to: b}\n", expect![""]);

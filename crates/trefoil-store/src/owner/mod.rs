@@ -119,7 +119,12 @@ impl Owner {
             let until = self.clock.wall_ms().saturating_add(self.lease_ms);
             return Err(StoreError::Held { run: run.to_owned(), owner: self.name.clone(), until });
         }
-        match self.store.claim(run, self.claim()).await {
+        // Whoever is dropped while the claim is on its way gives back what it may have got.
+        self.held().insert(run.to_owned(), Held::Beginning);
+        let hold = Hold { owner: self.clone(), run: run.to_owned() };
+        let claimed = self.store.claim(run, self.claim()).await;
+        self.held().remove(run);
+        match claimed {
             Ok(lease) => {
                 self.held().insert(run.to_owned(), Held::Leased(lease));
                 self.keep_renewing();
@@ -127,7 +132,7 @@ impl Owner {
             Err(StoreError::Ended { .. }) => {}
             Err(error) => return Err(error),
         }
-        Ok(Hold { owner: self.clone(), run: run.to_owned() })
+        Ok(hold)
     }
 
     /// Gives back all runs, and returns when the store knows. For a process that is about to end.

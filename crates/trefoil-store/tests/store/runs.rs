@@ -106,13 +106,46 @@ fn a_run_that_is_dropped_while_it_begins_is_given_back() {
     runtime.block_on(async {
         let folder = tempfile::tempdir().unwrap();
         let owner = owner(&folder.path().join("runs.db"), "only");
-        let hold = begin(&owner, "r");
-        // Its first entry is on its way to the thread that writes.
-        let entries = [crate::world::started("r")];
-        assert!(tokio::time::timeout(Duration::ZERO, hold.append("r", &entries)).await.is_err());
-        drop(hold);
-        let given_back = until(async || owner.store().record("r").await.is_ok_and(|record| record.owner.is_none()));
-        tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
+        for n in 0.. {
+            let run = format!("r{n}");
+            let hold = begin(&owner, &run);
+            let entries = [crate::world::started(&run)];
+            let written = tokio::time::timeout(Duration::ZERO, hold.append(&run, &entries)).await.is_ok();
+            drop(hold);
+            let given_back = until(async || owner.store().record(&run).await.is_ok_and(|r| r.owner.is_none()));
+            tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
+            // Else its first entry was on its way to the thread that writes, as it should be.
+            if !written {
+                break;
+            }
+        }
+    });
+}
+
+#[test]
+fn a_run_that_is_dropped_while_it_is_taken_over_is_given_back() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let first = owner(&path, "first");
+        let second = owner(&path, "second");
+        for n in 0.. {
+            let run = format!("r{n}");
+            begin(&first, &run).append(&run, &[crate::world::started(&run)]).await.unwrap();
+            first.release_all().await.unwrap();
+            let claimed = tokio::time::timeout(Duration::ZERO, second.resume(&run)).await;
+            let at_once = claimed.is_ok();
+            drop(claimed);
+            let was = async || second.store().record(&run).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(20), until(async || was().await.epoch > 1)).await.unwrap();
+            let given_back = until(async || was().await.owner.is_none());
+            tokio::time::timeout(Duration::from_secs(20), given_back).await.unwrap();
+            // Else the claim was on its way to the thread that writes, as it should be.
+            if !at_once {
+                break;
+            }
+        }
     });
 }
 
