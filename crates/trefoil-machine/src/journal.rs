@@ -221,6 +221,9 @@ pub struct Started {
     /// Which model each agent is answered by: its name and `PROVIDER:NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<(String, String)>,
+    /// The earlier run whose results it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Box<Basis>>,
 }
 
 /// What runs, by content.
@@ -273,6 +276,9 @@ pub struct About {
     /// The result was there before: the entry that has it. Nothing was done and nothing used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<u64>,
+    /// The result is that of an earlier run. Nothing was done and nothing used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Box<Cited>>,
     /// What else there is to say before its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -284,7 +290,36 @@ pub struct About {
     pub partial: Option<String>,
 }
 
+/// An activity of an earlier run whose result is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cited {
+    /// The run.
+    pub run: String,
+    /// What the activity is called there, where that is another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// What was asked for, there as here.
+    pub content: ContentKey,
+}
+
+/// The run whose results a run uses, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Basis {
+    /// That run.
+    pub run: String,
+    /// The step from which on nothing of it is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The steps whose tools and commands may be done again although they are not idempotent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rerun: Vec<String>,
+}
+
 impl About {
+    /// Whether the result was there before: nothing was done.
+    pub fn is_reused(&self) -> bool {
+        self.kept.is_some() || self.from.is_some()
+    }
     /// Only what it used.
     pub fn usage(usage: Option<Usage>) -> Self {
         Self { usage, ..Self::default() }

@@ -87,10 +87,21 @@ impl Findings {
     pub(crate) fn new(files: Files, diagnostics: Vec<Diagnostic>) -> Self {
         Self { files, diagnostics }
     }
+    /// Why a journal cannot be read.
+    #[cfg(feature = "store")]
+    pub(crate) fn of_run(flow: &Flow, error: &RunError) -> Self {
+        let said = crate::engine::explain("journal", error);
+        Self::new(flow.loaded().files.clone(), vec![said])
+    }
     /// One that is in no file.
     #[cfg(feature = "store")]
     pub(crate) fn said(message: &str, help: &'static str) -> Self {
-        let said = Diagnostic::nowhere("no-store", Severity::Error, None, message).help(help);
+        Self::of_rule("no-store", message, help)
+    }
+    /// The same, under a name of its own.
+    #[cfg(feature = "store")]
+    pub(crate) fn of_rule(rule: &'static str, message: &str, help: &'static str) -> Self {
+        let said = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
         Self::new(Files::default(), vec![said])
     }
     /// The findings, by file and place.

@@ -60,8 +60,16 @@ impl Run {
             sources: Vec::new(),
             bundle: None,
         };
-        let started =
-            Started { run: "run".into(), at: 0, program, input, flags, answers: String::new(), models: Vec::new() };
+        let started = Started {
+            run: "run".into(),
+            at: 0,
+            program,
+            input,
+            flags,
+            answers: String::new(),
+            models: Vec::new(),
+            basis: None,
+        };
         run.record(EntryKind::Started(Box::new(started)));
         run.take(output);
         run

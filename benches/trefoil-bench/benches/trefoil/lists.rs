@@ -71,6 +71,7 @@ fn run(n: u64) -> NewRun {
         flags: Flags::default(),
         answers: "host".to_owned(),
         models: Vec::new(),
+        basis: None,
     }));
     let error = n.is_multiple_of(20).then(|| RunError::new("MODEL_TIMEOUT", "the model timed out after 60 s"));
     let output = error.is_none().then(|| Value::from("done"));

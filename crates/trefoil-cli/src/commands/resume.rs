@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use trefoil::AnswersFrom;
-use trefoil::internals::Stored;
+use trefoil::Flow;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
+use trefoil::internals::{Checks, Edit, Line, LoadOptions, Stored, Target};
 use trefoil::store::{Content, Filter, Record, SqliteStore, Status, Store as _, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label};
@@ -29,6 +30,18 @@ pub struct Resume {
     /// Continue every run that was interrupted or has been answered
     #[arg(long)]
     all: bool,
+    /// Start a new run of an edited file that uses what this run has: only what is asked for otherwise is done again
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    with: Option<String>,
+    /// With `--with`: do this step again, and everything that began after it
+    #[arg(long, value_name = "STEP", requires = "with")]
+    from: Option<String>,
+    /// With `--with`: this step's tools and commands may run again although that is not known to be safe; can be repeated
+    #[arg(long, value_name = "STEP", requires = "with")]
+    rerun: Vec<String>,
+    /// With `--with`: say of each step whether its result was kept, or why it was done again
+    #[arg(long, requires = "with")]
+    explain: bool,
     #[command(flatten)]
     host: HostArgs,
     /// What to do about commands and tool calls that were running when the process ended, of which it is not known whether they
@@ -57,6 +70,9 @@ pub struct Resume {
 
 /// Exit codes as those of `run`. With `--all`, the largest of all runs.
 pub fn run(args: &Resume) -> u8 {
+    if let (Some(run), Some(target)) = (&args.run, &args.with) {
+        return edited(args, run, target).unwrap_or_else(|code| code);
+    }
     let ids = match &args.run {
         Some(run) => vec![run.clone()],
         None => match all(args) {
@@ -151,7 +167,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
     let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
     let engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
-    let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
+    let ready = block_on(engine.ready_again(&stored))?.map_err(|error| did_not_start(&error))?;
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     session.begin(&ready, None, Some(&run));
@@ -159,4 +175,56 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let answers_from = ready.answers_from().clone();
     let ended = session.run(&engine, &answers_from, async || ready.resume(&run).await)?;
     Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store) }))
+}
+
+/// A new run of an edited flow.
+fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
+    let store = args.store.look_into()?;
+    let run = wait(async { full_id(&store, run).await })?;
+    drop(store);
+    let settings = followed(settings::find(&Target::parse(target).path, args.no_config))?;
+    let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
+    let loaded = trefoil::internals::load(&Target::parse(target), &options).map_err(|report| {
+        output::say(&output::diagnostics(&report.diagnostics, &report.files));
+        output::refuse("the run did not start because of errors in the edited file", None);
+        exit::NOT_STARTED
+    })?;
+    let flow = Flow::from(loaded);
+    overwrite::spare_sources(args.show.trace.as_deref(), &flow.loaded().files)?;
+    let session = Session::new(&args.show, flow.loaded());
+    let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
+    let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
+    let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
+    let engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
+    let engine = engine.store(args.store.resume(&args.durability)?);
+    let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
+    let edited = block_on(engine.edit(&run, &flow, &edit))?.map_err(|error| did_not_start(&error))?;
+    let ready = &edited.ready;
+    label(edited.started.answers == "embedded" || args.host.models.embedded(), ready);
+    session.begin(ready, None, Some(ready.run()));
+    let (script, answers_from, lines) = (ready.script().cloned(), ready.answers_from().clone(), edited.lines());
+    let ended = session.run(&engine, &answers_from, async || edited.start())?;
+    if !args.show.quiet {
+        reused(&run, &lines.all(), args.explain);
+    }
+    Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store) }))
+}
+
+/// What was kept and what was done again.
+fn reused(run: &str, lines: &[Line], explain: bool) {
+    if explain {
+        for Line { key, what, why } in lines {
+            let why = if why.is_empty() { String::new() } else { format!("  {why}") };
+            output::say(&format!("{what:>5}  {key}{why}"));
+        }
+    } else {
+        lines.iter().filter(|line| line.what == "kept" && !line.why.is_empty()).for_each(|line| {
+            output::note(&format!("`{}` keeps its result: {}", line.key, line.why));
+        });
+    }
+    let kept = lines.iter().filter(|line| line.what == "kept").count();
+    let done = lines.len().saturating_sub(kept);
+    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    let (kept, done) = (count(kept, "result", "results"), count(done, "call", "calls"));
+    output::note(&format!("{kept} of run {run} kept, {done} made"));
 }

@@ -19,6 +19,7 @@ mod corpus_tools;
 mod cut_off;
 mod discovery;
 mod durable;
+mod edited;
 mod examples;
 mod fix;
 mod flow_tools;

@@ -7,7 +7,8 @@ use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::Told;
 use trefoil_machine::guard::{Ruling, Side, Verdict};
 use trefoil_machine::journal::{
-    About, Answering, Changes, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile, Started, VERSION,
+    About, Answering, Basis, Changes, Cited, Entry, EntryKind, Flags, Identity, Lost, Reserve, SourceFile, Started,
+    VERSION,
 };
 use trefoil_machine::key::{ContentKey, Key};
 use trefoil_machine::request::{Finish, Usage};
@@ -95,6 +96,7 @@ fn one_of_each_kind() -> Vec<Entry> {
         }]),
         partial: Some("so far".to_owned()),
         kept: Some(3),
+        from: Some(Box::new(Cited { run: "r0".to_owned(), key: Some(key("main/old")), content: ContentKey([6; 32]) })),
     };
     let tricky: Value = [
         ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),
@@ -124,6 +126,11 @@ fn one_of_each_kind() -> Vec<Entry> {
             flags: Flags { seed: u64::MAX, max_calls: Some(1), ..Flags::default() },
             answers: "manifest".to_owned(),
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
+            basis: Some(Box::new(Basis {
+                run: "r0".to_owned(),
+                from: Some("draft".to_owned()),
+                rerun: vec!["send".to_owned()],
+            })),
         })),
         EntryKind::Scheduled {
             key: key("a/b"),

@@ -170,7 +170,8 @@ pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Mete
     let Came { result, usage, repeatable, warnings, verdicts, told, partial, by } = came;
     let model = by.or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
-    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept: None };
+    let (kept, from) = (None, None);
+    let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept, from };
     Performed::Done(Box::new(Done { activity, result, about }), place)
 }
 

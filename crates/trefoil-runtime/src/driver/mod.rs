@@ -10,6 +10,7 @@ mod cancel;
 mod drafts;
 mod fill;
 mod forms;
+pub mod memo;
 mod model;
 mod past;
 mod queue;
@@ -31,13 +32,16 @@ use crate::limits::Places;
 use crate::ports::{JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
-use trefoil_machine::journal::{Answering, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
+use trefoil_machine::journal::{
+    Answering, Basis, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started,
+};
 use trefoil_machine::request::Usage;
 use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed};
 
 use activity::World;
 pub use cancel::Cancel;
-use past::{Reader, Teller};
+use memo::Memo;
+use past::{Reader, Teller, Using};
 use recovery::Open;
 pub use recovery::{OnUnknown, Recovery};
 use told::STOPPED;
@@ -73,6 +77,10 @@ pub struct Options {
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
     pub bundle: Option<String>,
+    /// What an earlier run has that need not be done again.
+    pub memo: Option<Memo>,
+    /// That run, for the journal.
+    pub basis: Option<Basis>,
     /// What answers model calls, for the journal: see [`Started::answers`].
     pub answers: String,
     /// Which model each agent is answered by, for the journal.
@@ -109,6 +117,8 @@ impl Default for Options {
             keys: Vec::new(),
             sources: Vec::new(),
             bundle: None,
+            memo: None,
+            basis: None,
             answers: String::new(),
             models: Vec::new(),
             changes: Changes::default(),
@@ -185,13 +195,15 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
     let fallbacks = std::mem::take(&mut options.fallbacks);
     let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks };
-    let wanted = ports.events.wants_provenance();
+    // What is done again is said to be done again because of what.
+    let wanted = ports.events.wants_provenance() || options.memo.is_some();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());
     let program = identity(&prepared, &mut options);
     let at = ports.clock.wall_ms();
     let (answers, models) = (options.answers.clone(), options.models.clone());
-    let started = Started { run: id.clone(), at, program, input, flags, answers, models };
+    let basis = options.basis.take().map(Box::new);
+    let started = Started { run: id.clone(), at, program, input, flags, answers, models, basis };
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options);
@@ -231,7 +243,10 @@ async fn take_up(
     mut options: Options,
 ) -> Result<Box<Driver>, Box<RunOutcome>> {
     let world = World::new(prepared, ports, run.into(), 0).with(&options);
-    let Read { first, mut replay, last } = match read(&world, &options, &mut Teller(&world)).await {
+    let mut memo = options.memo.take();
+    let watched = read(&world, &options, &mut Using { teller: Teller(&world), memo: memo.as_mut() }).await;
+    options.memo = memo;
+    let Read { first, mut replay, last } = match watched {
         Ok(read) => read,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::activity::World;
+use super::memo::Memo;
 use super::told::Untold;
 use trefoil_machine::event::EventKind;
 use trefoil_machine::{Past, Started, Unwatched, Watcher};
@@ -35,6 +36,35 @@ impl Watcher for Teller<'_> {
 
     fn wants_provenance(&self) -> bool {
         self.0.ports.events.wants_provenance()
+    }
+}
+
+/// Tells what a journal has, and takes note of what it has used of an earlier run.
+pub struct Using<'w> {
+    /// Whom it tells.
+    pub teller: Teller<'w>,
+    /// What the earlier run has, if there is one.
+    pub memo: Option<&'w mut Memo>,
+}
+
+impl Reader for Using<'_> {
+    fn began(&mut self, started: &Started, options: &Options) {
+        self.teller.began(started, options);
+    }
+}
+
+impl Watcher for Using<'_> {
+    fn past(&mut self, at_ms: u64, past: Past<'_>) {
+        if let (Past::Ended(activity, _, about), Some(memo)) = (&past, &mut self.memo)
+            && let Some(cited) = &about.from
+        {
+            memo.used(&activity.key, cited);
+        }
+        self.teller.past(at_ms, past);
+    }
+
+    fn wants_provenance(&self) -> bool {
+        self.teller.wants_provenance()
     }
 }
 

@@ -92,7 +92,7 @@ impl World {
 
     /// An activity ended: its entry is stored.
     pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
-        let About { model: _, usage, repeatable: _, duration_ms, told, warnings, verdicts, partial, kept: _ } = about;
+        let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return Vec::new(),

@@ -11,7 +11,9 @@ use trefoil_template::Value;
 
 use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
+use super::memo::{Memo, Recalled};
 use super::queue::{self, Queue, Ready};
+use super::recovery;
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
@@ -63,6 +65,8 @@ pub struct Driver {
     stays: bool,
     /// Results from the time before the run was reopened.
     kept: BTreeMap<Key, Kept>,
+    /// What an earlier run has.
+    memo: Option<Box<Memo>>,
 }
 
 /// What of the options still matters when a run has begun.
@@ -114,7 +118,7 @@ enum Ended {
 impl Driver {
     /// Nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Box<Self> {
-        let Options { cancel, recovery, linger_ms, places, .. } = options;
+        let Options { cancel, recovery, linger_ms, places, memo, .. } = options;
         Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
@@ -136,6 +140,7 @@ impl Driver {
             finished: None,
             stays: false,
             kept: BTreeMap::new(),
+            memo: memo.map(Box::new),
         })
     }
 
@@ -171,6 +176,9 @@ impl Driver {
             let starting = self.starting.iter().map(|(activity, _)| activity);
             let next = self.asked.iter().chain(starting).find(command).cloned();
             if let Some(error) = next.and_then(|command| self.may_not(&command)) {
+                return Ended::With(Err(error));
+            }
+            if let Some(error) = self.would_repeat() {
                 return Ended::With(Err(error));
             }
             self.schedule();
@@ -240,10 +248,36 @@ impl Driver {
                 let about = About { usage: None, kept: Some(seq), ..about };
                 self.tell_began(&activity);
                 self.done.push(Done { activity, result: Ok(value), about });
-            } else if let Some(ready) = self.queue.enter(activity) {
+                continue;
+            }
+            if let Some(Recalled::Kept(earlier, cited)) = self.memo.as_mut().map(|memo| memo.recall(&activity)) {
+                self.tell_began(&activity);
+                let about = About { usage: None, kept: None, from: Some(Box::new(cited)), ..earlier.about };
+                self.done.push(Done { activity, result: Ok(earlier.value), about });
+                continue;
+            }
+            if let Some(ready) = self.queue.enter(activity) {
                 self.begin(now, ready);
             }
         }
+    }
+
+    /// Why a run that goes by an earlier one stops here, if it does: it has come to something that was done in that run, that is
+    /// different now, and that must not be done twice.
+    fn would_repeat(&mut self) -> Option<RunError> {
+        let memo = self.memo.as_deref()?;
+        let asked = self.asked.iter().find(|asked| {
+            memo.was_done_otherwise(asked)
+                && !recovery::may_repeat(&self.world, &asked.request)
+                && !memo.may_rerun(asked)
+        })?;
+        let (key, sort) = (asked.key.clone(), asked.request.sort());
+        let message =
+            format!("this {sort} was run before, with other arguments, and is not known to be safe to run again");
+        let location = self.world.prepared.program.step(asked.step).map(|step| step.origin);
+        let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);
+        let help = format!("if it may run again, say so: `--rerun {label}`");
+        Some(RunError { key: Some(key), location, ..RunError::new("WOULD_REPEAT", message) }.help(help))
     }
 
     /// Gives some of what was asked for its entries, and takes it: it is not started here.
@@ -425,7 +459,7 @@ impl Driver {
         let now = self.world.watch.now_ms();
         for Done { activity, result, mut about } in batch {
             let key = activity.key.clone();
-            if about.kept.is_some() {
+            if about.is_reused() {
                 self.machine.not_made(&activity);
             }
             // From here on the journal says what it cost.

@@ -86,6 +86,7 @@ fn started(run: &str, flow: &str, at: u64, input: Value) -> EntryKind {
         flags: Flags::default(),
         answers: "host".to_owned(),
         models: Vec::new(),
+        basis: None,
     }))
 }
 

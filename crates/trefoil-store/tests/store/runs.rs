@@ -133,7 +133,7 @@ fn a_run_that_is_dropped_while_it_is_taken_over_is_given_back() {
         for n in 0.. {
             let run = format!("r{n}");
             begin(&first, &run).append(&run, &[crate::world::started(&run)]).await.unwrap();
-            first.release_all().await.unwrap();
+            until(async || first.store().record(&run).await.unwrap().owner.is_none()).await;
             let claimed = tokio::time::timeout(Duration::ZERO, second.resume(&run)).await;
             let at_once = claimed.is_ok();
             drop(claimed);

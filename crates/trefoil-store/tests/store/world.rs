@@ -38,6 +38,7 @@ pub fn started(run: &str) -> Entry {
         flags: Flags::default(),
         answers: String::new(),
         models: Vec::new(),
+        basis: None,
     };
     Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
 }

@@ -29,7 +29,13 @@ pub async fn history(
     events: Arc<dyn EventSink>,
 ) -> Result<Vec<Waiting>, RunError> {
     let started = &stored.started;
-    let ports = Ports {
+    let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
+    retell(prepared(stored), &started.run, reading(store, started, events), &options).await
+}
+
+/// Ports of a journal that is read: nothing is done.
+pub(super) fn reading(store: Arc<dyn Store>, started: &Started, events: Arc<dyn EventSink>) -> Ports {
+    Ports {
         models: Arc::new(Labels(started.answers.clone())),
         tools: Arc::new(NoTools),
         commands: None,
@@ -39,9 +45,7 @@ pub async fn history(
         random: Arc::new(SeededRandom::new(0)),
         secrets: Arc::new(MapSecrets::new()),
         events,
-    };
-    let options = Options { placeholder: started.answers == "embedded", ..Options::default() };
-    retell(prepared(stored), &started.run, ports, &options).await
+    }
 }
 
 /// The program as the run has it, with the models that were chosen for it. No key is needed to know them.

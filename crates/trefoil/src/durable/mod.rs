@@ -3,14 +3,18 @@
 mod answer;
 mod bundle;
 mod cancel;
+mod edit;
 mod ended;
 mod history;
 mod resume;
+mod why;
 
 pub use answer::{Trial, try_answer};
 pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
+pub use edit::{Edit, Edited};
 pub(crate) use ended::ended;
 pub use history::history;
 pub(crate) use history::program_of;
 pub use resume::Stored;
+pub use why::Line;

@@ -1,11 +1,14 @@
 //! Going on with a run that is in a store.
 
+use std::sync::Arc;
+
 use trefoil_machine::journal::Answering;
 use trefoil_machine::{EntryKind, Started};
 use trefoil_store::{Content, Store, StoreError};
 
+use super::edit::{Edit, memo};
 use super::unpack;
-use crate::engine::Engine;
+use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::run::Run;
@@ -85,7 +88,20 @@ impl Engine {
             )));
         };
         let stored = Stored::read(&**owner.store(), run).await?;
-        self.as_begun(&stored).ready(&stored.flow)?.resume(&stored.started.run).await
+        self.ready_again(&stored).await?.resume(&stored.started.run).await
+    }
+
+    /// Ready to go on with a run: with what it uses of an earlier one, if that is still there.
+    #[doc(hidden)]
+    pub async fn ready_again(&self, stored: &Stored) -> Result<Ready> {
+        let ready = self.as_begun(stored).ready(&stored.flow)?;
+        let (Some(basis), Some(owner)) = (&stored.started.basis, self.owner()) else { return Ok(ready) };
+        let store: Arc<dyn Store> = owner.store().clone();
+        // A run that is gone has nothing to use: what is left is done.
+        let Ok(earlier) = Stored::read(&*store, &basis.run).await else { return Ok(ready) };
+        let edit = Edit { from: basis.from.clone(), rerun: basis.rerun.clone() };
+        let memo = memo(store, &earlier, &edit).await?;
+        Ok(ready.based_on((**basis).clone(), memo))
     }
 
     /// With the models that a run has and the seed that it began with, unless this engine has models of its own.

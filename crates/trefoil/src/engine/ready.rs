@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use trefoil_ir::ModelChoice;
-use trefoil_machine::journal::Changes;
+use trefoil_machine::journal::{Basis, Changes};
 use trefoil_machine::{Flags, Prepared, Reserve, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
+use trefoil_runtime::driver::memo::Memo;
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
@@ -50,6 +51,8 @@ pub struct Ready {
     places: Option<Arc<Places>>,
     recovery: Recovery,
     hosts: Hosts,
+    /// What an earlier run has, and how that is used.
+    basis: Option<(Basis, Memo)>,
     /// Whose runs are kept.
     #[cfg(feature = "store")]
     kept: Option<Arc<trefoil_store::Owner>>,
@@ -132,6 +135,7 @@ impl Ready {
             places: (!is_rehearsal(&aimed.from)).then(|| parts.places.clone()),
             recovery: parts.recovery,
             hosts,
+            basis: None,
             #[cfg(feature = "store")]
             kept: parts.owner.clone(),
             #[cfg(feature = "store")]
@@ -143,6 +147,18 @@ impl Ready {
     #[cfg(feature = "store")]
     pub(super) fn of_id(self, run: String) -> Self {
         Self { run, ..self }
+    }
+
+    /// Uses the results of an earlier run.
+    #[cfg(feature = "store")]
+    pub(crate) fn based_on(self, basis: Basis, memo: Memo) -> Self {
+        Self { basis: Some((basis, memo)), ..self }
+    }
+
+    /// What runs.
+    #[cfg(feature = "store")]
+    pub(crate) fn flow(&self) -> &Flow {
+        &self.flow
     }
 
     /// The id that the run will have.
@@ -249,7 +265,10 @@ impl Ready {
     fn options(&self) -> Options {
         let models = models_used(&self.prepared.program).into_iter();
         let models = models.map(|(agent, model)| (agent.to_string(), named(&model))).collect();
+        let (basis, memo) = self.basis.clone().unzip();
         Options {
+            basis,
+            memo,
             answers: self.answers_from.stored(),
             models,
             seed: Some(self.seed),

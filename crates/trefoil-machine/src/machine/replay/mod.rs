@@ -364,9 +364,10 @@ impl Replay {
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
         let recorded = self.recorded.remove(key);
-        let known = about.kept.and_then(|_| self.memo.remove(key));
-        let recorded = match known {
-            Some(Kept { seq, content, .. }) => {
+        let known = about.kept.and_then(|_| self.memo.remove(key)).map(|kept| (kept.seq, kept.content));
+        let cited = about.from.as_ref().map(|cited| (entry.seq, cited.content));
+        let recorded = match known.or(cited) {
+            Some((seq, content)) => {
                 let sort = self.asked.get(key).map(|(_, a)| a.request.sort().to_owned()).unwrap_or_default();
                 Some(Recorded { seq, sort, content })
             }
@@ -374,7 +375,7 @@ impl Replay {
         };
         match (self.asked.swap_remove(key), recorded) {
             (Some((_, activity)), Some(recorded)) => {
-                if about.kept.is_some() {
+                if about.is_reused() {
                     watcher.past(entry.at_ms, Past::Began(&activity));
                     self.machine.not_made(&activity);
                 }

@@ -217,7 +217,8 @@ impl Rebuild {
             replay.ended(entry, key, result, about, active)?;
             return self.remember(entry);
         }
-        if let (Ok(value), Some(content), false) = (result, self.strangers.remove(key), void) {
+        let cited = about.from.as_ref().map(|cited| cited.content);
+        if let (Ok(value), Some(content), false) = (result, self.strangers.remove(key).or(cited), void) {
             let kept = Kept { seq: entry.seq, content, value, about: about.clone() };
             self.replay.memo.insert(key.clone(), kept);
         }
