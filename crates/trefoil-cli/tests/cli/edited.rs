@@ -78,6 +78,18 @@ fn from_a_step_on_everything_is_done_again() {
     assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
 }
 
+#[test]
+fn placeholders_are_not_taken_for_answers() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(FIRST));
+    trefoil(&folder, &provider, &["run", "main.yaml", "--model", "embedded"]).exits(0);
+    let run = only(&folder, &provider);
+    trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml"]).exits(0).says(&["3 results of run"]);
+    trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--model", "openai:m"]).exits(0);
+    assert_eq!(provider.asked().len(), 3, "a model is asked for each of them");
+}
+
 /// A second process that ends in the middle leaves a run that goes on as if nothing had happened: it still knows the first one.
 #[test]
 fn an_edited_run_that_is_killed_still_pays_for_nothing_twice() {

@@ -111,6 +111,19 @@ impl Memo {
         Ok(self)
     }
 
+    /// Without answers that were made up: no run takes those for real ones. `by` is who makes up the answers of the run that uses this, if
+    /// somebody does: its own kind may stay.
+    pub fn without_made_up(mut self, by: Option<&str>) -> Self {
+        let real = |earlier: &Earlier| match earlier.about.model.as_deref() {
+            Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
+            _ => true,
+        };
+        self.by_key.retain(|_, earlier| real(earlier));
+        let left = &self.by_key;
+        self.by_content.values_mut().for_each(|keys| keys.retain(|key| left.contains_key(key)));
+        self
+    }
+
     /// Lets the tools and commands of these steps be done again.
     pub fn rerunning(mut self, steps: impl IntoIterator<Item = String>) -> Self {
         self.rerun.extend(steps);

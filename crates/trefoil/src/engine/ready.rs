@@ -152,7 +152,12 @@ impl Ready {
     /// Uses the results of an earlier run.
     #[cfg(feature = "store")]
     pub(crate) fn based_on(self, basis: Basis, memo: Memo) -> Self {
-        Self { basis: Some((basis, memo)), ..self }
+        let stored = self.answers_from.stored();
+        let made_up = match stored.split('=').next() {
+            Some(kind @ ("embedded" | "scripted")) => Some(kind),
+            _ => None,
+        };
+        Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
     }
 
     /// What runs.
