@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use trefoil_ir::{Program, ToolKind};
 use trefoil_machine::{Activity, Cause, ContentKey, Entry, EntryKind, Prepared, Request, RunError, said};
 use trefoil_runtime::driver::{self, Options, RunOutcome};
@@ -319,6 +319,11 @@ fn a_failure_that_was_dealt_with_stays_when_what_is_around_it_runs_out_of_time()
 fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
     let cases = std::env::var("TREFOIL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
+    // The same programs each time; others with `TREFOIL_SEED`.
+    let seed: u64 = std::env::var("TREFOIL_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
     let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), options).unwrap());
@@ -326,19 +331,22 @@ fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twic
     let (mut number, reopened) = (0u32, std::cell::Cell::new(0));
     let counter = std::cell::RefCell::new(&mut number);
     let cuts = prop::collection::vec(1i64..12, 0..4);
-    let done = TestRunner::new(config).run(&(node(), any::<u64>(), cuts, any::<u64>()), |(root, seed, cuts, sick)| {
-        let next = {
-            let mut counter = counter.borrow_mut();
-            **counter += 1;
-            **counter
-        };
-        let again = runtime.block_on(one(&store, next, &root, seed, &cuts, sick))?;
-        reopened.set(reopened.get() + u32::from(again));
-        Ok(())
-    });
-    done.unwrap_or_else(|error| panic!("{error}"));
+    let done = TestRunner::new_with_rng(config, rng).run(
+        &(node(), any::<u64>(), cuts, any::<u64>()),
+        |(root, seed, cuts, sick)| {
+            let next = {
+                let mut counter = counter.borrow_mut();
+                **counter += 1;
+                **counter
+            };
+            let again = runtime.block_on(one(&store, next, &root, seed, &cuts, sick))?;
+            reopened.set(reopened.get() + u32::from(again));
+            Ok(())
+        },
+    );
+    done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     let health = runtime.block_on(store.check()).unwrap();
     assert_eq!(health.problems, Vec::<String>::new());
-    println!("{cases} programs, {} reopened, {} entries", reopened.get(), health.entries);
+    println!("{cases} programs of seed {seed}, {} reopened, {} entries", reopened.get(), health.entries);
     assert!(reopened.get() > 0);
 }
