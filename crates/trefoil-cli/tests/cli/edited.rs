@@ -126,6 +126,11 @@ fn what_must_not_be_done_twice_ends_the_run_unless_somebody_says_so() {
     let refused = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml", "--allow-command"]);
     refused.exits(1).says(&["WOULD_REPEAT", "--rerun SEND"]);
     assert_eq!(sent(), "first\n");
+    folder.write("w.yaml", workflow("first"));
+    let from = ["resume", &run, "--with", "w.yaml", "--allow-command", "--from", "SEND"];
+    trefoil(&folder, &provider, &from).exits(1).says(&["WOULD_REPEAT"]);
+    assert_eq!(sent(), "first\n");
+    folder.write("w.yaml", workflow("second"));
     let again = ["resume", &run, "--with", "w.yaml", "--allow-command", "--rerun", "SEND"];
     trefoil(&folder, &provider, &again).exits(0);
     assert_eq!(sent(), "first\nsecond\n");

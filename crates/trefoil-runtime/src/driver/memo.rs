@@ -79,16 +79,11 @@ impl Memo {
     /// # Errors
     ///
     /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if it is of another program.
-    pub async fn of(
-        prepared: Arc<Prepared>,
-        run: &str,
-        ports: Ports,
-        options: &Options,
-    ) -> Result<(Started, Self), RunError> {
+    pub async fn of(prepared: Arc<Prepared>, run: &str, ports: Ports, options: &Options) -> Result<Self, RunError> {
         let world = World::new(prepared, ports, run.into(), 0);
         let mut collect = Collect(Self { run: run.into(), ..Self::default() });
-        let read = super::read(&world, options, &mut collect).await?;
-        Ok((read.replay.started().clone(), collect.0))
+        super::read(&world, options, &mut collect).await?;
+        Ok(collect.0)
     }
 
     /// Uses no result of a step, nor of anything that began after it.
@@ -104,10 +99,9 @@ impl Memo {
             let labels = self.done.values().filter_map(|(_, a)| a.labels.last()).map(ToString::to_string);
             return Err(labels.collect::<BTreeSet<_>>().into_iter().collect());
         };
-        let done = &self.done;
-        self.by_key.retain(|key, _| done.get(key).is_some_and(|(at, _)| *at < first));
-        let left = &self.by_key;
-        self.by_content.values_mut().for_each(|keys| keys.retain(|key| left.contains_key(key)));
+        let before: BTreeSet<Key> =
+            self.done.iter().filter(|(_, (at, _))| *at < first).map(|(key, _)| key.clone()).collect();
+        self.keep(|key, _| before.contains(key));
         Ok(self)
     }
 
@@ -118,21 +112,21 @@ impl Memo {
             Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
             _ => true,
         };
-        self.by_key.retain(|_, earlier| real(earlier));
+        self.keep(|_, earlier| real(earlier));
+        self
+    }
+
+    /// Drops the results that are not to be used.
+    fn keep(&mut self, is_kept: impl Fn(&Key, &Earlier) -> bool) {
+        self.by_key.retain(|key, earlier| is_kept(key, earlier));
         let left = &self.by_key;
         self.by_content.values_mut().for_each(|keys| keys.retain(|key| left.contains_key(key)));
-        self
     }
 
     /// Lets the tools and commands of these steps be done again.
     pub fn rerunning(mut self, steps: impl IntoIterator<Item = String>) -> Self {
         self.rerun.extend(steps);
         self
-    }
-
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
     }
 
     /// What became of what was asked for so far.
@@ -173,13 +167,16 @@ impl Memo {
         Recalled::Kept(Box::new(earlier), cited)
     }
 
-    /// Whether something else was done at an activity's place, or the same with a result that is not to be used.
-    pub fn was_done_otherwise(&self, asked: &Activity) -> bool {
-        self.done.contains_key(&asked.key) && !self.has(asked)
-    }
-
-    fn has(&self, asked: &Activity) -> bool {
-        self.by_content.get(&asked.content).is_some_and(|keys| !keys.is_empty())
+    /// Of what is asked for at the same time, what was begun in the earlier run and is left without a result that it could use: each
+    /// result is used once.
+    pub fn repeated<'a>(&'a self, asked: &'a [Arc<Activity>]) -> impl Iterator<Item = &'a Arc<Activity>> {
+        let mut used: BTreeMap<ContentKey, usize> = BTreeMap::new();
+        asked.iter().filter(move |asked| {
+            let left = self.by_content.get(&asked.content).map_or(0, VecDeque::len);
+            let used = used.entry(asked.content).or_default();
+            *used += 1;
+            *used > left && self.done.contains_key(&asked.key)
+        })
     }
 
     /// A result was used, by the journal of the run that uses it.

@@ -266,14 +266,11 @@ impl Driver {
     /// different now, and that must not be done twice.
     fn would_repeat(&mut self) -> Option<RunError> {
         let memo = self.memo.as_deref()?;
-        let asked = self.asked.iter().find(|asked| {
-            memo.was_done_otherwise(asked)
-                && !recovery::may_repeat(&self.world, &asked.request)
-                && !memo.may_rerun(asked)
-        })?;
+        let asked = memo
+            .repeated(&self.asked)
+            .find(|asked| !recovery::may_repeat(&self.world, &asked.request) && !memo.may_rerun(asked))?;
         let (key, sort) = (asked.key.clone(), asked.request.sort());
-        let message =
-            format!("this {sort} was run before, with other arguments, and is not known to be safe to run again");
+        let message = format!("this {sort} was run by the earlier run, and is not known to be safe to run again");
         let location = self.world.prepared.program.step(asked.step).map(|step| step.origin);
         let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);
         let help = format!("if it may run again, say so: `--rerun {label}`");

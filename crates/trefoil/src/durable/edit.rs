@@ -102,7 +102,7 @@ impl Engine {
 pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) -> Result<Memo> {
     let ports = reading(store, &stored.started, Arc::new(NoEvents));
     let read = Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await;
-    let (_, memo) = read.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
+    let memo = read.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
     let memo = memo.rerunning(edit.rerun.iter().cloned());
     let Some(step) = &edit.from else { return Ok(memo) };
     memo.from_step(step).map_err(|steps| {
