@@ -2,7 +2,10 @@
 //!
 //! Only what model providers send: `event` and `data`; ids, retries and comments are passed over.
 
+use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::limits;
+
+use super::Endpoint;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +14,14 @@ pub struct Event {
     pub name: String,
     /// Its data lines, joined by line breaks.
     pub data: String,
+}
+
+impl Event {
+    /// Its data, for protocols whose events are JSON.
+    pub fn json(&self, endpoint: &Endpoint) -> Result<serde_json::Value, ModelError> {
+        serde_json::from_str(&self.data)
+            .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))
+    }
 }
 
 /// A byte order mark in UTF-8.

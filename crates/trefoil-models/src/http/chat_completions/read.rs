@@ -91,8 +91,7 @@ pub fn event(
         partial.done = true;
         return Ok(());
     }
-    let json: Json = serde_json::from_str(&event.data)
-        .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))?;
+    let json = event.json(endpoint)?;
     refused(endpoint, &json)?;
     if partial.answer.model.is_none() {
         partial.answer.model = model(&json);

@@ -40,8 +40,7 @@ pub fn event(
         partial.done = true;
         return Ok(());
     }
-    let json: Json = serde_json::from_str(&event.data)
-        .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))?;
+    let json = event.json(endpoint)?;
     refused(endpoint, &json)?;
     let index = json.get("index").and_then(Json::as_u64);
     match json.get("type").and_then(Json::as_str).unwrap_or(&event.name) {

@@ -48,8 +48,7 @@ pub fn event(
     partial: &mut Partial,
     delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
 ) -> Result<(), ModelError> {
-    let json: Json = serde_json::from_str(&event.data)
-        .map_err(|e| endpoint.error(ModelErrorKind::Protocol, &format!("sent an event that is not JSON: {e}")))?;
+    let json = event.json(endpoint)?;
     match json.get("type").and_then(Json::as_str).unwrap_or(&event.name) {
         "message_start" => {
             let message = json.get("message").unwrap_or(&Json::Null);
