@@ -111,6 +111,9 @@ pub enum EntryKind {
         /// Of a model call, in journals of earlier builds: what it is taken to have used the first time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
+        /// Whether the time limit of its step begins with this entry. In journals of earlier builds it went on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        anew: bool,
     },
     /// All that is left to do is to wait, for people or for time, and the process ended.
     Suspended {

@@ -28,6 +28,19 @@ impl Turn<'_> {
         self.try_anew(frames);
     }
 
+    /// An effect is done again, because its process ended: the time limit of its step begins now.
+    pub fn restarted(&mut self, key: &Key, at_ms: u64) {
+        self.core.now_ms = self.core.now_ms.max(at_ms);
+        let Some(f) = self.core.pending.get(key).map(|pending| pending.frame) else { return };
+        let Some(ms) = self.step_of(f).and_then(|(_, step)| step.policy.timeout_ms) else { return };
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        let Some(timer) = frame.timer.clone() else { return };
+        frame.aside.get_or_insert_default().ends_ms = Some(self.core.now_ms.saturating_add(ms));
+        self.cancel_activity(timer.clone());
+        let request = self.timer(ms);
+        self.activity(f, timer, Purpose::Timeout, request);
+    }
+
     /// Asks again for activities that are under way; of time limits, the milliseconds: they begin now.
     pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);

@@ -179,6 +179,16 @@ impl Machine {
         self.turn(|turn| turn.lost(lost, at_ms))
     }
 
+    /// An effect that was under way when its process ended is done again: the time limit of its step begins now.
+    pub fn restarted(&mut self, key: &Key, at_ms: u64) -> Output {
+        self.turn(|turn| turn.restarted(key, at_ms))
+    }
+
+    /// The time limit that the step of an effect has under way.
+    pub fn limit_of(&self, key: &Key) -> Option<Key> {
+        self.core.frames.get(self.core.pending.get(key)?.frame)?.timer.clone()
+    }
+
     /// Asks again for activities that are under way, as if they had not been asked for: whoever was to do them does not. With the
     /// milliseconds of those that are time limits: they begin now.
     pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) -> Output {

@@ -116,9 +116,8 @@ impl Driver {
         let changes = Box::new(changes);
         self.record_at(at_ms, || EntryKind::Resumed { engine, execution, lost: lost.clone(), changes });
         self.take(output).await?;
-        for activity in restart.into_iter().filter(|a| !matches!(a.request, Request::Model(_))) {
-            self.take_up(Arc::new(activity)).await?;
-        }
+        let restart = restart.into_iter().filter(|a| !matches!(a.request, Request::Model(_)));
+        self.take_all_up(restart.map(Arc::new)).await?;
         if !lost.is_empty() {
             let output = self.machine.lost(&lost, at_ms);
             self.take(output).await?;
@@ -134,7 +133,13 @@ impl Driver {
         self.record(again.kind);
         self.take(open.output).await?;
         let unknown = self.begin_those(&again.unknown);
-        for activity in open.restart.into_iter().map(Arc::new).chain(unknown) {
+        self.take_all_up(open.restart.into_iter().map(Arc::new).chain(unknown)).await
+    }
+
+    /// Time limits first: what becomes of them depends on what becomes of what they limit.
+    async fn take_all_up(&mut self, all: impl Iterator<Item = Arc<Activity>>) -> Result<(), RunError> {
+        let (timers, rest): (Vec<_>, Vec<_>) = all.partition(|a| matches!(a.request, Request::Timer { .. }));
+        for activity in timers.into_iter().chain(rest) {
             self.take_up(activity).await?;
         }
         Ok(())
@@ -158,7 +163,12 @@ impl Driver {
             // What was decided stays for a process that may do it.
             Some(Decided::Retry) if let Some(error) = self.may_not(&activity) => return Err(error),
             Some(decided) => self.decide(activity, decided),
-            None => self.wait(activity, Waits::Decision),
+            None => {
+                // Whoever decides has all the time they need: the time limit of the step is for doing it.
+                let limit = self.machine.limit_of(&activity.key);
+                self.not_yet(limit.as_ref());
+                self.wait(activity, Waits::Decision);
+            }
         }
         Ok(())
     }
@@ -178,8 +188,11 @@ impl Driver {
     /// Does it again.
     fn repeat(&mut self, activity: Arc<Activity>) {
         if !matches!(activity.request, Request::Human(_) | Request::Timer { .. } | Request::Decide(_)) {
-            self.record(EntryKind::Restarted { key: activity.key.clone(), usage: None });
+            let (key, now) = (activity.key.clone(), self.world.watch.now_ms());
+            self.record_at(now, || EntryKind::Restarted { key, usage: None, anew: true });
             self.tell_began(&activity);
+            let output = self.machine.restarted(&activity.key, now);
+            self.take_piece(output);
         }
         self.starting.push((activity, None));
     }

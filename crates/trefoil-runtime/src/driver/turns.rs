@@ -346,6 +346,12 @@ impl Driver {
         }
     }
 
+    /// Leaves out what was to be started, until it is asked for anew.
+    pub(super) fn not_yet(&mut self, key: Option<&Key>) {
+        self.starting.retain(|(activity, _)| Some(&activity.key) != key);
+        self.asked.retain(|activity| Some(&activity.key) != key);
+    }
+
     /// Nothing is done about an activity until something arrives for it.
     pub(super) fn wait(&mut self, activity: Arc<Activity>, waits: Waits) {
         let key = activity.key.clone();
@@ -535,7 +541,7 @@ impl Driver {
         }
     }
 
-    fn take_piece(&mut self, output: Output) {
+    pub(super) fn take_piece(&mut self, output: Output) {
         for noted in output.events {
             let untold = self.world.noted(noted);
             self.untold.push(untold);

@@ -192,6 +192,45 @@ fn a_command_that_may_have_been_done_is_not_done_again_unasked() {
 }
 
 #[test]
+fn the_time_limit_of_a_command_waits_for_the_decision_and_begins_with_it() {
+    let inbox = Arc::new(Inbox::default());
+    let mut b = Build::new();
+    let call = CommandCall { script: "pay".into(), arguments: Vec::new(), env: Vec::new(), workdir: None };
+    let pay = b.step("pay", StepKind::Command(Box::new(call)));
+    b.at(pay).policy.timeout_ms = Some(1_000);
+    let main = b.flow("main", pay, None);
+    let program = b.program(main);
+    let commands = Arc::new(Commands::default());
+    let mut whole = world(&inbox, &[]);
+    whole.ports.commands = Some(commands.clone());
+    whole.run(&program, "x").result.unwrap();
+    *commands.0.lock().unwrap() = 0;
+    let entries = whole.journal.entries("r1");
+    let at = |kind: &str| entries.iter().position(|e| format!("{:?}", e.kind).contains(kind)).unwrap();
+    let later = |entries: &[Entry], ms: u64| {
+        let mut world = world(&inbox, entries);
+        world.ports.commands = Some(commands.clone());
+        block_on(world.clock.sleep(ms));
+        world
+    };
+    // The process ended while the command ran; an hour later there is a new one.
+    let first = later(&entries[..at("Completed")], 3_600_000);
+    let outcome = resume(&first, &program);
+    assert_eq!((steps(&outcome), outcome.waiting[0].sort), (vec!["pay"], "command"));
+    // Another hour until somebody decides.
+    inbox.decisions.lock().unwrap().insert("pay".into(), Decided::Retry);
+    let second = later(&first.journal.entries("r1"), 7_200_000);
+    assert!(resume(&second, &program).result.is_ok());
+    assert_eq!(*commands.0.lock().unwrap(), 1);
+    // And so says the journal.
+    let done = second.journal.entries("r1");
+    assert!(done.iter().any(|e| matches!(e.kind, EntryKind::Restarted { anew: true, .. })));
+    let third = world(&inbox, &done);
+    assert!(resume(&third, &program).result.is_ok());
+    assert_eq!(*commands.0.lock().unwrap(), 1);
+}
+
+#[test]
 fn the_operator_says_what_becomes_of_unknown_commands() {
     for (policy, runs, code) in [(OnUnknown::Retry, 1, None), (OnUnknown::Fail, 0, Some("UNKNOWN_OUTCOME"))] {
         let inbox = Arc::new(Inbox::default());

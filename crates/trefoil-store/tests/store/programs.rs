@@ -105,7 +105,8 @@ impl HumanInbox for Everybody {
     }
 }
 
-/// A process that ends when it has appended so often: nothing of what would follow happens.
+/// A process that ends when it has appended so often: nothing of what would follow happens. Nothing follows the end of a
+/// run, and who resumes a run that has failed wants another result: a process is not ended there.
 struct Ends<J>(J, AtomicI64);
 
 #[async_trait]
@@ -115,7 +116,7 @@ impl<J: Journal> Journal for Ends<J> {
         if left > 0 {
             self.0.append(run, entries).await?;
         }
-        if left <= 1 {
+        if left <= 1 && !entries.iter().any(|entry| matches!(entry.kind, EntryKind::Finished { .. })) {
             self.1.store(i64::MIN, Ordering::SeqCst);
             std::future::pending::<()>().await;
         }

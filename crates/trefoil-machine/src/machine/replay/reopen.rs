@@ -187,6 +187,12 @@ impl Rebuild {
                 replay.machine.change(&prices);
                 Ok(())
             }
+            EntryKind::Restarted { key, anew: true, .. } => {
+                replay.catch_up(active);
+                let output = replay.machine.restarted(key, entry.at_ms);
+                replay.take(output, active);
+                Ok(())
+            }
             EntryKind::Started(_)
             | EntryKind::Restarted { .. }
             | EntryKind::Suspended { .. }
