@@ -327,7 +327,9 @@ fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twic
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
-    let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), options).unwrap());
+    // Each process has a file open beside the store, as long as the store is: it is opened anew now and then.
+    let open = || Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap());
+    let opened = std::cell::RefCell::new(open());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (mut number, reopened) = (0u32, std::cell::Cell::new(0));
     let counter = std::cell::RefCell::new(&mut number);
@@ -338,15 +340,19 @@ fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twic
             let next = {
                 let mut counter = counter.borrow_mut();
                 **counter += 1;
+                if counter.is_multiple_of(100) {
+                    drop(opened.replace(open()));
+                }
                 **counter
             };
+            let store = opened.borrow().clone();
             let again = runtime.block_on(one(&store, next, &root, seed, &cuts, sick))?;
             reopened.set(reopened.get() + u32::from(again));
             Ok(())
         },
     );
     done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    let health = runtime.block_on(store.check()).unwrap();
+    let health = runtime.block_on(open().check()).unwrap();
     assert_eq!(health.problems, Vec::<String>::new());
     println!("{cases} programs of seed {seed}, {} reopened, {} entries", reopened.get(), health.entries);
     assert!(reopened.get() > 0);
