@@ -91,7 +91,7 @@ impl Told {
 }
 
 /// What a suspended run waits for.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Waiting {
     /// The activity.
     pub key: Key,
@@ -102,6 +102,9 @@ pub struct Waiting {
     /// The question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Of a tool or command, what was asked for: `name` and `arguments`, or `script` and `arguments`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<Value>,
     /// The answers that lead on, where only some do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,

@@ -8,7 +8,8 @@ use trefoil_template::Value;
 pub enum LetterKind {
     /// A person's answer.
     Answer,
-    /// A signal. For an activity of which nobody knows whether it was done: `retry` or `fail`.
+    /// A signal. For an activity of which nobody knows whether it was done: `retry`, `fail`, or an object with its result as
+    /// [`Letter::DONE`].
     Signal,
     /// Somebody wants the run to stop.
     Cancel,
@@ -39,6 +40,11 @@ pub struct Letter {
     pub value: Value,
     /// When it was written: milliseconds since 1970-01-01 UTC.
     pub at: u64,
+}
+
+impl Letter {
+    /// The member of a signal that has the result of an activity: it was done.
+    pub const DONE: &str = "done";
 }
 
 /// A letter that nobody has taken in.

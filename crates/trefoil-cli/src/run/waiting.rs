@@ -1,11 +1,15 @@
 //! A run that waits for somebody: for what, and how to answer.
 
 use trefoil_machine::event::Waiting;
+use trefoil_template::Value;
 
 use super::next::pasted;
 use super::words::safe;
 use crate::output;
 use crate::store::StoreArgs;
+
+/// Characters of a call that are shown.
+const LONGEST: usize = 200;
 
 /// Says what a run waits for. It is not an error, and shown however quiet it is to be: nothing else says how to go on.
 pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
@@ -17,9 +21,21 @@ pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
 fn lines(run: &str, waiting: &[Waiting], store: &str) -> Vec<String> {
     let one = |one: &Waiting| {
         let answer = format!("trefoil runs answer {run} {} {}{store}", pasted(name(one, waiting)), choices(one));
-        [format!("waiting: {}", line(one, waiting)), format!("  {answer}")]
+        let call = one.call.as_ref().map(|call| format!("  it was called with {}", short(call)));
+        [Some(format!("waiting: {}", line(one, waiting))), call, Some(format!("  {answer}"))].into_iter().flatten()
     };
     waiting.iter().flat_map(one).chain([format!("then: trefoil resume {run}{store}")]).collect()
+}
+
+/// What a tool or command was called with, on one line.
+fn short(call: &Value) -> String {
+    let arguments = call.get("arguments").map(Value::to_text).unwrap_or_default();
+    let script = call.get("script").map(|script| format!("{} ", script.to_text())).unwrap_or_default();
+    let all = format!("{script}{arguments}").split_whitespace().collect::<Vec<_>>().join(" ");
+    match all.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &all[..end]),
+        None => all,
+    }
 }
 
 /// What is asked, among all that is.
@@ -39,7 +55,7 @@ fn name<'w>(one: &'w Waiting, all: &[Waiting]) -> &'w str {
 
 fn choices(one: &Waiting) -> String {
     match (one.prompt.is_some(), one.accepts.as_slice()) {
-        (false, _) => "retry|fail".to_owned(),
+        (false, _) => "retry|fail|done".to_owned(),
         (true, []) => "VALUE".to_owned(),
         (true, accepts) => accepts.join("|"),
     }
@@ -54,7 +70,9 @@ mod tests {
     fn what_waits_is_named_so_that_it_can_be_answered() {
         let one = |key: &str, step: &str, sort| {
             let (step, accepts) = (step.to_owned(), Vec::new());
-            Waiting { key: key.into(), step, sort, prompt: (sort == "human").then(|| "Go on?".to_owned()), accepts }
+            let prompt = (sort == "human").then(|| "Go on?".to_owned());
+            let call = (sort == "tool").then(|| Value::parse(r#"{"name": "pay", "arguments": {"cents": 5}}"#).unwrap());
+            Waiting { key: key.into(), step, sort, prompt, call, accepts }
         };
         let all = [
             one("main@1[0]/pay", "pay", "tool"),
@@ -63,9 +81,11 @@ mod tests {
         ];
         expect![[r#"
             waiting: `main@1[0]/pay`: the process ended while this tool was running; was it done?
-              trefoil runs answer r1 'main@1[0]/pay' retry|fail
+              it was called with {"cents":5}
+              trefoil runs answer r1 'main@1[0]/pay' retry|fail|done
             waiting: `main@1[2]/pay`: the process ended while this tool was running; was it done?
-              trefoil runs answer r1 'main@1[2]/pay' retry|fail
+              it was called with {"cents":5}
+              trefoil runs answer r1 'main@1[2]/pay' retry|fail|done
             waiting: `ask me` asks: Go on?
               trefoil runs answer r1 'ask me' VALUE
             then: trefoil resume r1"#]]

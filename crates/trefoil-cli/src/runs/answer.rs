@@ -21,9 +21,13 @@ pub struct Answer {
     run: String,
     /// The step's name, or its key if the name is not unique
     step: String,
-    /// The answer; `retry` or `fail` for a step of which it is not known whether it was done
+    /// The answer. For a step that may or may not have been done: `retry` to do it again, `fail` to count it as failed, `done`
+    /// if it was done
     #[arg(allow_hyphen_values = true)]
     value: String,
+    /// With `done`: what the step returned, as JSON or text; of a command, its standard output. Without it: nothing
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    result: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -41,7 +45,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
         return Err(exit::NOT_STARTED);
     }
-    let value = accepted(&store, &run, one, &args.value)?;
+    let value = accepted(&store, &run, one, args)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
     let letter = Letter { kind, key: one.key.to_string(), value, at: now() };
     wait(store.post(&run, letter))?;
@@ -54,12 +58,24 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
 }
 
 /// The answer as the run takes it, or a refusal: nobody would see the question again until the run is resumed.
-fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, given: &str) -> Result<Value, u8> {
+fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, args: &Answer) -> Result<Value, u8> {
+    let given = args.value.as_str();
     let known: Vec<&str> = match &one.prompt {
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
-        None => vec!["retry", "fail"],
+        None => vec!["retry", "fail", Letter::DONE],
     };
-    if let Some(word) = word(&known, given) {
+    let word = word(&known, given);
+    let is_done = one.prompt.is_none() && word == Some(Letter::DONE);
+    if args.result.is_some() && !is_done {
+        let help = "use it with the answer `done`, for a step that may or may not have been done";
+        output::refuse("`--result` does not fit this answer", Some(help));
+        return Err(exit::NOT_STARTED);
+    }
+    if is_done {
+        let result = args.result.as_deref().map(|text| result(one, text)).unwrap_or_default();
+        return Ok([(Letter::DONE, result)].into_iter().collect());
+    }
+    if let Some(word) = word {
         return Ok(word.into());
     }
     let leads_on = one.prompt.is_some() && {
@@ -76,6 +92,12 @@ fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, given: &str) -> 
     };
     output::refuse(&format!("`{}` does not accept `{}`", one.step, given.trim()), Some(&help));
     Err(exit::NOT_STARTED)
+}
+
+/// What a step returned: JSON if it is that, or else text. A command returns text.
+fn result(one: &Waiting, text: &str) -> Value {
+    let json = (one.sort != "command").then(|| Value::parse(text).ok()).flatten();
+    json.unwrap_or_else(|| text.into())
 }
 
 fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {

@@ -87,7 +87,8 @@ impl EventSink for Last {
                 if let Some(key) = &event.key {
                     waiting.retain(|one| one.key != *key);
                     let (step, prompt) = (label.clone(), Some(prompt.clone()));
-                    waiting.push(Waiting { key: key.clone(), step, sort: "human", prompt, accepts: accepts.clone() });
+                    let (key, accepts) = (key.clone(), accepts.clone());
+                    waiting.push(Waiting { key, step, sort: "human", prompt, call: None, accepts });
                 }
             }
             EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {

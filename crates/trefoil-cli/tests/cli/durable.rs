@@ -219,11 +219,41 @@ fn a_command_that_may_have_been_done_is_asked_about() {
     folder.write("go", "");
     let run = only(&folder, &provider);
     let asks = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
-    asks.silent(75).says(&["`PAY`: the process ended while this command was running", "PAY retry|fail"]);
+    asks.silent(75).says(&["`PAY`: the process ended while this command was running", "PAY retry|fail|done"]);
     assert_eq!(times(), 1, "nobody has decided");
     trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
     trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
     assert_eq!(times(), 2);
+}
+
+#[test]
+fn a_command_that_was_done_need_not_be_done_again() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; sleep 600\n      transitions: []\n",
+    );
+    let done = folder.path().join("done");
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || std::fs::read_to_string(&done).is_ok_and(|text| !text.is_empty()));
+    signal(&child, "-KILL");
+    wait(child);
+    let run = only(&folder, &provider);
+    let resume = ["resume", &run, "--allow-command", "-q"];
+    trefoil(&folder, &provider, &resume).silent(75).says(&["it was called with echo x >> done; sleep 600 []", "|done"]);
+    let answer = ["runs", "answer", &run, "PAY"];
+    let refused = trefoil(&folder, &provider, &[&answer[..], &["retry", "--result", "7"]].concat());
+    refused.silent(2).says(&["`--result` does not fit this answer"]);
+    trefoil(&folder, &provider, &[&answer[..], &["done", "--result", "paid 7"]].concat()).exits(0);
+    let out = trefoil(&folder, &provider, &resume).exits(0).out.clone();
+    assert!(out.contains("paid 7"), "{out}");
+    assert_eq!(std::fs::read_to_string(&done).unwrap().lines().count(), 1);
+    // That somebody said so is no secret.
+    let events = trefoil(&folder, &provider, &["runs", "events", &run]).exits(0).out.clone();
+    assert!(events.contains("\"stdout\":\"paid 7\""), "{events}");
 }
 
 #[test]
@@ -246,7 +276,7 @@ fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again()
     let run = only(&folder, &provider);
     let resume = ["resume", &run, "--allow-command", "-q"];
     trefoil(&folder, &provider, &[&resume[..], &["--unknown", "fail"]].concat()).silent(1).says(&["UNKNOWN_OUTCOME"]);
-    trefoil(&folder, &provider, &resume).silent(75).says(&["was it done?", "PAY retry|fail"]);
+    trefoil(&folder, &provider, &resume).silent(75).says(&["was it done?", "PAY retry|fail|done"]);
     assert_eq!(times(), 1, "that it counts as failed does not mean that it may be done twice");
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
     let all = ["resume", "--all", "--allow-command"];

@@ -48,7 +48,15 @@ pub async fn people(people: &dyn People) -> Result<(), String> {
 
     send(people, "run-a", Arrived::Decided(key("main/command"), Decided::Retry)).await?;
     send(people, "run-a", Arrived::Decided(key("main/tool"), Decided::Fail)).await?;
-    for (at, expected) in [("main/command", Some(Decided::Retry)), ("main/tool", Some(Decided::Fail)), ("main", None)] {
+    let done = Decided::Done([("id", 7)].into_iter().collect());
+    send(people, "run-a", Arrived::Decided(key("main/other"), done.clone())).await?;
+    let all = [
+        ("main/command", Some(Decided::Retry)),
+        ("main/tool", Some(Decided::Fail)),
+        ("main/other", Some(done.clone())),
+        ("main", None),
+    ];
+    for (at, expected) in all {
         let found = decided(&*inbox, "run-a", at).await?;
         must(found == expected, || format!("of `{at}` it says {found:?}, {expected:?} was decided"))?;
     }
@@ -60,6 +68,7 @@ pub async fn people(people: &dyn People) -> Result<(), String> {
     // What a run has taken in takes nothing else with it.
     soon("taking", inbox.taken("run-a", &key("main/ask"))).await?;
     comes(&*inbox, "run-a", &Arrived::Decided(key("main/tool"), Decided::Fail)).await?;
+    comes(&*inbox, "run-a", &Arrived::Decided(key("main/other"), done)).await?;
     send(people, "run-b", Arrived::Cancel).await?;
     comes(&*inbox, "run-b", &Arrived::Cancel).await?;
     nothing(&*inbox, "run-a").await

@@ -286,6 +286,11 @@ pub fn not_allowed(key: Option<Key>) -> RunError {
     error.help("allow them with `--allow-command`")
 }
 
+/// The result of a command that somebody says was done.
+pub fn succeeded(stdout: String) -> Value {
+    command_result(CommandOutput { exit_code: 0, stdout, stderr: String::new() })
+}
+
 /// `{status, exit_code, stdout, stderr}`.
 fn command_result(output: CommandOutput) -> Value {
     let status = if output.exit_code == 0 { "success" } else { "failed" };

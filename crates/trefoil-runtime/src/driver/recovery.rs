@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ENGINE;
-use super::activity::{Done, World};
+use super::activity::{self, Done, World};
 use super::drafts::add_drafts;
 use super::told::Untold;
 use super::turns::{Driver, Waits};
@@ -180,6 +180,14 @@ impl Driver {
             Decided::Retry => self.repeat(activity),
             Decided::Fail => {
                 let result = Err(unknown(&activity));
+                self.done.push(Done { activity, result, about: About::default() });
+            }
+            Decided::Done(value) => {
+                let value = self.world.secrets.scrub_value(value);
+                let result = Ok(match &activity.request {
+                    Request::Command(_) => activity::succeeded(value.to_text().to_string()),
+                    _ => value,
+                });
                 self.done.push(Done { activity, result, about: About::default() });
             }
         }

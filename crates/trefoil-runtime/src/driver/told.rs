@@ -55,18 +55,9 @@ impl World {
                 parameters: self.parameters(request),
                 again: activity.again,
             },
-            Request::Tool(ToolRequest { name, arguments, .. }) => {
-                let detail = [("name", Value::Str(name.clone())), ("arguments", self.shown(arguments))];
-                EventKind::EffectStarted { effect: "tool", detail: detail.into_iter().collect() }
-            }
             Request::Describe(wanted) => {
                 let detail = wanted.iter().map(|tools| Value::from(tools.place())).collect();
                 EventKind::EffectStarted { effect: "describe", detail }
-            }
-            Request::Command(CommandRequest { script, arguments, .. }) => {
-                let arguments: Value = arguments.iter().map(|a| self.shown(a)).collect();
-                let detail = [("script", Value::Str(script.clone())), ("arguments", arguments)];
-                EventKind::EffectStarted { effect: "command", detail: detail.into_iter().collect() }
             }
             Request::Human(HumanRequest { step, prompt, accepts, refused, .. }) => EventKind::SignalWanted {
                 label: step.to_string(),
@@ -80,8 +71,28 @@ impl World {
             // A retry or a time limit has its own event. Nobody asked to see whether something is set; where it is not, the
             // step's failure says so.
             Request::Timer { .. } | Request::Decide(_) => return Vec::new(),
+            request @ (Request::Tool(_) | Request::Command(_)) => {
+                let Some((effect, detail)) = self.call(request) else { return Vec::new() };
+                EventKind::EffectStarted { effect, detail }
+            }
         };
         vec![(Some(activity.key.clone()), self.place(activity), kind)]
+    }
+
+    /// What a tool or a command is asked for, as it may be shown.
+    fn call(&self, request: &Request) -> Option<(&'static str, Value)> {
+        match request {
+            Request::Tool(ToolRequest { name, arguments, .. }) => {
+                let detail = [("name", Value::Str(name.clone())), ("arguments", self.shown(arguments))];
+                Some(("tool", detail.into_iter().collect()))
+            }
+            Request::Command(CommandRequest { script, arguments, .. }) => {
+                let arguments: Value = arguments.iter().map(|a| self.shown(a)).collect();
+                let detail = [("script", Value::Str(script.clone())), ("arguments", arguments)];
+                Some(("command", detail.into_iter().collect()))
+            }
+            _ => None,
+        }
     }
 
     /// Nobody knows what came of a model call: its process is gone.
@@ -153,7 +164,8 @@ impl World {
             }
             _ => (None, Vec::new()),
         };
-        Waiting { key, step, sort, prompt, accepts }
+        let call = self.call(&activity.request).map(|(_, call)| call);
+        Waiting { key, step, sort, prompt, call, accepts }
     }
 
     /// The place of its step.

@@ -274,16 +274,18 @@ impl From<Option<String>> for Asked {
 }
 
 /// What is to become of an activity of which nobody knows whether it was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
     /// Do it again.
     Retry,
     /// It failed, with `UNKNOWN_OUTCOME`.
     Fail,
+    /// It was done. This is what it returned; of a command, what it wrote to its standard output.
+    Done(Value),
 }
 
 /// What comes in for a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Arrived {
     /// A person's answer to the question of that key.
     Answer(Key, String),

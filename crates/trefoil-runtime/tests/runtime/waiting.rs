@@ -34,7 +34,7 @@ impl HumanInbox for Inbox {
         self.answers.lock().unwrap().get(at.key.as_str()).cloned().map_or(Asked::Later, Asked::Answer)
     }
     async fn decided(&self, at: CallSite<'_>) -> Option<Decided> {
-        self.decisions.lock().unwrap().get(at.key.as_str()).copied()
+        self.decisions.lock().unwrap().get(at.key.as_str()).cloned()
     }
     async fn arrived(&self, _run: &str) -> Arrived {
         let next = self.arriving.lock().unwrap().pop();

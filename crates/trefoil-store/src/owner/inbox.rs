@@ -7,7 +7,7 @@ use trefoil_runtime::ports::{Arrived, Asked, CallSite, Decided};
 use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Owner;
-use crate::inbox::{LetterKind, Posted};
+use crate::inbox::{Letter, LetterKind, Posted};
 
 /// Asks whoever is here, and takes what others write to the runs of a process.
 pub struct Inbox {
@@ -77,6 +77,9 @@ fn arrived(posted: &Posted) -> Option<Arrived> {
     let letter = &posted.letter;
     let key = Key(letter.key.as_str().into());
     let text = letter.value.to_text();
+    if let (LetterKind::Signal, Some(result)) = (letter.kind, letter.value.get(Letter::DONE)) {
+        return Some(Arrived::Decided(key, Decided::Done(result.clone())));
+    }
     match (letter.kind, &*text) {
         (LetterKind::Answer, answer) => Some(Arrived::Answer(key, answer.to_owned())),
         (LetterKind::Signal, "retry") => Some(Arrived::Decided(key, Decided::Retry)),

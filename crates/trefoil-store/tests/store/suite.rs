@@ -41,6 +41,9 @@ impl People for Letters {
             Arrived::Answer(key, answer) => (LetterKind::Answer, key.to_string(), Value::from(answer)),
             Arrived::Decided(key, Decided::Retry) => (LetterKind::Signal, key.to_string(), "retry".into()),
             Arrived::Decided(key, Decided::Fail) => (LetterKind::Signal, key.to_string(), "fail".into()),
+            Arrived::Decided(key, Decided::Done(value)) => {
+                (LetterKind::Signal, key.to_string(), [(Letter::DONE, value)].into_iter().collect())
+            }
             Arrived::Cancel => (LetterKind::Cancel, String::new(), Value::Null),
         };
         // Where somebody answers here, the suite is about them.
