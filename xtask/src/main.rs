@@ -7,6 +7,7 @@ mod circles;
 mod corpus;
 mod functions;
 mod mutate;
+mod named;
 mod performance;
 mod prices;
 mod tidy;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, circles, functions};
+use crate::{Outcome, circles, functions, named};
 
 /// Which crates of ours a crate may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -108,6 +108,7 @@ pub fn run(root: &Path) -> Outcome {
     let mut problems = Vec::new();
     layers(root, &mut problems)?;
     dialects(root, &mut problems)?;
+    described(root, &mut problems)?;
     for name in circles::STRAIGHT {
         let src = root.join("crates").join(name).join("src");
         let mut code = Vec::new();
@@ -187,6 +188,22 @@ fn dialects(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     if names != DIALECTS {
         problems.push(format!("xtask/src/tidy.rs: `DIALECTS` is {DIALECTS:?}, but there are schemas of {names:?}"));
     }
+    Ok(())
+}
+
+/// What `docs/architecture.md` names has to exist.
+fn described(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    let page = "docs/architecture.md";
+    let text = std::fs::read_to_string(root.join(page)).map_err(|e| format!("{page}: {e}"))?;
+    let listed = std::process::Command::new("git").args(["ls-files"]).current_dir(root).output();
+    let listed = listed.map_err(|e| format!("git ls-files: {e}"))?;
+    let files: Vec<String> = String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
+    let code: String = files
+        .iter()
+        .filter(|file| file.ends_with(".rs"))
+        .filter_map(|file| std::fs::read_to_string(root.join(file)).ok())
+        .collect();
+    problems.extend(named::missing(&text, &files, &code).iter().map(|name| format!("{page}: `{name}` does not exist")));
     Ok(())
 }
 

@@ -17,7 +17,7 @@
 //! async fn main() -> trefoil::Result<()> {
 //!     let weather = Flow::from_text("weather.yaml", include_str!("../examples/weather.yaml"))?;
 //!     let engine = Engine::new()
-//!         .model("embedded") // placeholders; without this line, the models that the manifest names
+//!         .model("embedded") // placeholder answers; without this line, the manifest's models
 //!         .tool("forecast", async |at: Place| Ok(serde_json::json!({ "degrees": at.city.len() })));
 //!     let mut run = engine.start(&weather, serde_json::json!({ "city": "Bergen" }))?;
 //!     while let Some(event) = run.event().await {
