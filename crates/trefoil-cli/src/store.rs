@@ -1,13 +1,12 @@
 //! The store of the command line.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use trefoil::internals::settings::Keep;
-use trefoil::store::{
-    Durability, Filter, Options, Pruned, Retention, SqliteStore, Store as _, StoreError, default_path,
-};
+use trefoil::store::{Durability, Filter, Location, Options, Pruned, Retention, Store, StoreError};
 
 use crate::commands::count;
 use crate::run::next::pasted;
@@ -17,9 +16,10 @@ use crate::{exit, output};
 #[derive(Args)]
 #[group(id = "store_args")]
 pub struct StoreArgs {
-    /// Where runs are kept (default: `$TREFOIL_STORE`, else `trefoil/runs.db` in the user's data folder)
-    #[arg(id = "store", long = "store", value_name = "PATH", global = true)]
-    path: Option<PathBuf>,
+    /// Where runs are kept: a file, or `postgres://USER@HOST/DATABASE` (default: `$TREFOIL_STORE`, else `trefoil/runs.db` in the
+    /// user's data folder)
+    #[arg(id = "store", long = "store", value_name = "PATH|URL", global = true)]
+    place: Option<OsString>,
 }
 
 /// `--durability`
@@ -49,16 +49,16 @@ impl DurabilityArg {
 
 impl StoreArgs {
     /// Where it is.
-    pub fn path(&self) -> Result<PathBuf, StoreError> {
-        match &self.path {
-            Some(path) => Ok(path.clone()),
-            None => default_path(|name| std::env::var_os(name)),
+    pub fn location(&self) -> Result<Location, StoreError> {
+        match &self.place {
+            Some(place) => Ok(Location::parse(place, env)),
+            None => Location::of_user(env),
         }
     }
 
     /// Opens it for a run that begins. One that cannot be used is no reason not to run.
-    pub fn create(&self, durability: &DurabilityArg) -> Result<SqliteStore, u8> {
-        let opened = self.path().and_then(|path| SqliteStore::open(path, durability.options()));
+    pub fn create(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
+        let opened = self.location().and_then(|location| location.open(durability.options()));
         opened.map_err(|error| match error.help().filter(|_| error.is_of_the_store()) {
             Some(help) => {
                 // One list of what can be done instead.
@@ -71,24 +71,24 @@ impl StoreArgs {
     }
 
     /// Opens it to go on with a run.
-    pub fn resume(&self, durability: &DurabilityArg) -> Result<SqliteStore, u8> {
+    pub fn resume(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         self.existing(durability.options())
     }
 
     /// Opens it to change something in it.
-    pub fn change(&self) -> Result<SqliteStore, u8> {
+    pub fn change(&self) -> Result<Arc<dyn Store>, u8> {
         self.existing(Options::default())
     }
 
-    fn existing(&self, options: Options) -> Result<SqliteStore, u8> {
-        let opened = self.path().and_then(|path| SqliteStore::open(path, Options { create: false, ..options }));
+    fn existing(&self, options: Options) -> Result<Arc<dyn Store>, u8> {
+        let opened = self.location().and_then(|location| location.open(Options { create: false, ..options }));
         let store = opened.map_err(|error| refuse(&error))?;
-        wait(store.reclaim(now()))?;
+        wait(store.reclaim(now(&*store)))?;
         Ok(store)
     }
 
     /// Opens it to look at it: nothing of it has to be writable. None: there is no store yet, and somebody has been told.
-    pub fn look(&self) -> Result<Option<SqliteStore>, u8> {
+    pub fn look(&self) -> Result<Option<Arc<dyn Store>>, u8> {
         match self.try_look() {
             Ok(store) => Ok(Some(store)),
             Err(StoreError::Missing { path }) => {
@@ -100,35 +100,39 @@ impl StoreArgs {
     }
 
     /// Opens it to look at one run.
-    pub fn look_into(&self) -> Result<SqliteStore, u8> {
+    pub fn look_into(&self) -> Result<Arc<dyn Store>, u8> {
         self.try_look().map_err(|error| refuse(&error))
     }
 
     /// Opens it to look at it.
-    pub fn try_look(&self) -> Result<SqliteStore, StoreError> {
-        let path = self.path()?;
-        let store = SqliteStore::open_to_read(&path, Options::default())?;
+    pub fn try_look(&self) -> Result<Arc<dyn Store>, StoreError> {
+        let location = self.location()?;
+        let store = location.open_to_read(Options::default())?;
         // Runs whose process is gone are pending. Where that cannot be written, they stay as they are.
-        if let Ok(Err(StoreError::ReadOnly { .. })) = block_on(store.reclaim(now()))
-            && let Ok(writable) = SqliteStore::open(&path, Options { create: false, ..Options::default() })
+        if let Ok(Err(StoreError::ReadOnly { .. })) = block_on(store.reclaim(now(&*store)))
+            && let Ok(writable) = location.open(Options { create: false, ..Options::default() })
         {
-            let _ = block_on(writable.reclaim(now()));
+            let _ = block_on(writable.reclaim(now(&*writable)));
             drop((store, writable));
-            return SqliteStore::open_to_read(path, Options::default());
+            return location.open_to_read(Options::default());
         }
         Ok(store)
     }
 
-    /// As a command to be pasted has it.
+    /// As a command to be pasted has it: without a password.
     pub fn option(&self) -> String {
-        let path = self.path.as_ref().map(|path| format!(" --store {}", pasted(&path.to_string_lossy())));
-        path.unwrap_or_default()
+        let place = self.place.as_ref().map(|place| Location::parse(place, env).to_string());
+        place.map(|place| format!(" --store {}", pasted(&place))).unwrap_or_default()
     }
 }
 
+fn env(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 /// What may go at this moment.
-pub fn retention(keep: Keep) -> Retention {
-    let before = |keep: Duration| now().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+pub fn retention(store: &dyn Store, keep: Keep) -> Retention {
+    let before = |keep: Duration| now(store).saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
     Retention {
         ended_before: keep.ended.map(before),
         failed_before: keep.failed.map(before),
@@ -137,8 +141,8 @@ pub fn retention(keep: Keep) -> Retention {
 }
 
 /// Deletes runs that ended long ago. Whoever is about to run something is told, and not kept from it.
-pub fn tidy(store: &SqliteStore, keep: Keep, quiet: bool) -> Result<(), u8> {
-    match block_on(store.prune_some(&retention(keep)))? {
+pub fn tidy(store: &dyn Store, keep: Keep, quiet: bool) -> Result<(), u8> {
+    match block_on(store.prune_some(&retention(store, keep)))? {
         Ok(gone) if gone.runs > 0 && !quiet => {
             let (runs, failed) = (count(gone.runs, "run"), failed(&gone));
             output::note(&format!("deleted {runs} that ended long ago{failed} (see `[store]` in the settings)"));
@@ -170,14 +174,13 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, u8> {
     Ok(runtime.block_on(work))
 }
 
-/// Milliseconds since 1970-01-01 UTC.
-pub fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+/// Milliseconds since 1970-01-01 UTC, by the clock of a store.
+pub fn now(store: &dyn Store) -> u64 {
+    store.clock().wall_ms()
 }
 
 /// The id that begins like this, where only one does.
-pub async fn full_id(store: &SqliteStore, start: &str) -> Result<String, StoreError> {
+pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreError> {
     let unknown = match store.record(start).await {
         Ok(record) => return Ok(record.run),
         Err(StoreError::NoRun { run }) if !run.is_empty() => StoreError::NoRun { run },

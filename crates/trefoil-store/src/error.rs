@@ -85,6 +85,34 @@ pub enum StoreError {
         /// Why not.
         why: String,
     },
+    /// Its server cannot be reached, or does not let this user in.
+    #[error("the store `{}` cannot be reached: {why}", path.display())]
+    Unreachable {
+        /// The store.
+        path: PathBuf,
+        /// What the server or the network says.
+        why: String,
+    },
+    /// Its server did not do it.
+    #[error("the server of the store `{}` reports: {why}", path.display())]
+    Server {
+        /// The store.
+        path: PathBuf,
+        /// What it says.
+        why: String,
+    },
+    /// This build knows files only.
+    #[error("the store `{}` cannot be used: this build of trefoil has no Postgres client", path.display())]
+    NoServer {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A server has its own tools for it.
+    #[error("the store `{}` is not a file, so it cannot be copied to one", path.display())]
+    NoBackup {
+        /// The store.
+        path: PathBuf,
+    },
     /// Nobody said where the store is, and there is no home folder.
     #[error("there is no folder for the store, because this user has no home folder")]
     NoHome,
@@ -207,6 +235,13 @@ impl StoreError {
             Self::Open { .. } | Self::Io { .. } => {
                 "check the path and the disk, or use another store with `--store PATH`"
             }
+            Self::Unreachable { .. } => {
+                "check that the server is running, and the host, user, password (`PGPASSWORD`) and database; or use another store \
+                 with `--store PATH`"
+            }
+            Self::Server { .. } => "see the log of the server, or use another store with `--store PATH`",
+            Self::NoServer { .. } => "use a build with the feature `postgres`, or a file with `--store PATH`",
+            Self::NoBackup { .. } => "back up the database with `pg_dump`",
             Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`",
             Self::NoRun { .. } => "list the runs with `trefoil runs list`",
             Self::NoContent { .. } => "see what is left with `trefoil runs show` and `trefoil runs export`",
@@ -239,6 +274,9 @@ impl StoreError {
                 | Self::Corrupt { .. }
                 | Self::Open { .. }
                 | Self::Io { .. }
+                | Self::Unreachable { .. }
+                | Self::Server { .. }
+                | Self::NoServer { .. }
                 | Self::NoHome
         )
     }

@@ -15,13 +15,15 @@
 //! When [`Store::append`] returns, the entries survive the end of the process, and, with [`Durability::Sync`], that of the
 //! machine. Entries, figures and status of a run change in one transaction, and only for whoever holds its lease.
 
+mod audit;
 mod batch;
 mod blob;
 mod error;
 mod inbox;
 mod lease;
 mod list;
-mod place;
+mod location;
+mod packed;
 mod port;
 mod record;
 mod upkeep;
@@ -36,8 +38,8 @@ pub use error::{Result, StoreError};
 pub use inbox::{Letter, LetterKind, Posted};
 pub use lease::{Claim, Lease};
 pub use list::{Cursor, Filter, Page};
+pub use location::{Address, Location, without_password};
 pub use owner::{Hold, Inbox, Owner};
-pub use place::default_path;
 pub use port::{NewRun, Store};
 pub use record::{Content, Record, Spent, Status};
 pub use sqlite::{Durability, Options, SqliteStore};

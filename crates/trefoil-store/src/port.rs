@@ -1,10 +1,13 @@
 //! What a store does.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use trefoil_machine::Entry;
-use trefoil_runtime::ports::Draft;
+use trefoil_runtime::Clock;
+use trefoil_runtime::ports::{Draft, SystemClock};
 
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash};
@@ -36,7 +39,7 @@ pub struct NewRun {
     pub now: u64,
 }
 
-/// Keeps runs. All times are milliseconds since 1970-01-01 UTC and come from the caller, so that a store needs no clock.
+/// Keeps runs. All times are milliseconds since 1970-01-01 UTC and come from the caller, who goes by [`Store::clock`].
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Adds a run with its first entries. None: nobody has claimed it yet.
@@ -58,7 +61,7 @@ pub trait Store: Send + Sync {
     async fn record(&self, run: &str) -> Result<Record>;
     /// Runs, newest first, after a cursor.
     async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page>;
-    /// How many runs have each status. Counted all the time, so it costs nothing to ask.
+    /// How many runs have each status. Cheap enough for a page that is looked at often.
     async fn counts(&self) -> Result<Vec<(Status, u64)>>;
     /// Sets a label of a run; none takes it away.
     async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()>;
@@ -89,10 +92,31 @@ pub trait Store: Send + Sync {
     async fn delete(&self, run: &str, now: u64) -> Result<()>;
     /// Removes runs that have ended, and gives back their space.
     async fn prune(&self, retention: &Retention) -> Result<Pruned>;
+    /// Removes some of the runs that need not be kept, if there are any. Costs next to nothing where there are none: for whoever
+    /// is about to do something else.
+    async fn prune_some(&self, retention: &Retention) -> Result<Pruned>;
     /// Reads everything and says what is wrong.
     async fn check(&self) -> Result<Health>;
     /// How large it is.
     async fn size(&self) -> Result<Size>;
+    /// Copies it, as it is now, to a new file. Runs go on meanwhile. The file is there when it is whole and on the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoBackup`](crate::StoreError::NoBackup) if it is not a file itself.
+    async fn backup(&self, to: &Path) -> Result<()>;
+
+    /// Where it is, as people are told: without a password.
+    fn place(&self) -> String;
+    /// The clock that leases go by, and whoever asks for runs that wait: the same for all hosts that share the store.
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock::new())
+    }
+    /// Returns when a run may have come that waits for a process, at the latest after a while. It is a hint: whoever waits for
+    /// runs asks for them anyway.
+    async fn stirred(&self, at_most: Duration) {
+        tokio::time::sleep(at_most).await;
+    }
 }
 
 /// Whoever hands a store over may keep it, too.
@@ -158,10 +182,25 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     async fn prune(&self, retention: &Retention) -> Result<Pruned> {
         T::prune(self, retention).await
     }
+    async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
+        T::prune_some(self, retention).await
+    }
     async fn check(&self) -> Result<Health> {
         T::check(self).await
     }
     async fn size(&self) -> Result<Size> {
         T::size(self).await
+    }
+    async fn backup(&self, to: &Path) -> Result<()> {
+        T::backup(self, to).await
+    }
+    fn place(&self) -> String {
+        T::place(self)
+    }
+    fn clock(&self) -> Arc<dyn Clock> {
+        T::clock(self)
+    }
+    async fn stirred(&self, at_most: Duration) {
+        T::stirred(self, at_most).await;
     }
 }

@@ -84,6 +84,14 @@ impl Content {
             Self::Removed => "removed",
         }
     }
+    /// From the number by which stores keep it.
+    pub(crate) fn of_number(number: i64) -> Self {
+        match number {
+            0 => Self::All,
+            1 => Self::UntilEnd,
+            _ => Self::Removed,
+        }
+    }
 }
 
 /// What a run has cost so far. All of it comes from its entries. Of model calls that were in progress when the process ended, nobody

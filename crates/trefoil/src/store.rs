@@ -2,6 +2,6 @@
 //! old ones, and hands over their journals.
 
 pub use trefoil_store::{
-    Content, Cursor, Durability, Filter, Hash, Health, Letter, LetterKind, Options, Page, Posted, Pruned, Record,
-    Result, Retention, Size, Spent, SqliteStore, Status, Store, StoreError, default_path,
+    Address, Content, Cursor, Durability, Filter, Hash, Health, Letter, LetterKind, Location, Options, Page, Posted,
+    Pruned, Record, Result, Retention, Size, Spent, SqliteStore, Status, Store, StoreError, without_password,
 };

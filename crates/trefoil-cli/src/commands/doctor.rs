@@ -175,7 +175,7 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
         }
         Err(error) => return Ok(wrong(&error)),
     };
-    let path = store.path().display().to_string();
+    let path = store.place();
     Ok(match block_on(store.check())? {
         Ok(health) if health.problems.is_empty() => {
             finding("store", Found::Fine, format!("{} in `{path}`", count(health.runs, "run")))

@@ -10,7 +10,7 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, Edit, Line, LoadOptions, Stored, Target};
-use trefoil::store::{Content, Filter, Record, SqliteStore, Status, Store as _, StoreError};
+use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label};
 use crate::run::{End, HostArgs, Recording, Session, ShowArgs, Unknown};
@@ -88,8 +88,8 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     if args.store.look()?.is_none() {
         return Ok(Vec::new());
     }
-    let store = Arc::new(args.store.resume(&args.durability)?);
-    let mut ids = wait(store.claimable(now(), MOST))?;
+    let store = args.store.resume(&args.durability)?;
+    let mut ids = wait(store.claimable(now(&*store), MOST))?;
     if matches!(args.unknown, Some(Unknown::Retry | Unknown::Fail)) {
         ids.extend(undecided(&store)?);
     }
@@ -102,7 +102,7 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
 }
 
 /// The runs that wait for what `--unknown` decides.
-fn undecided(store: &Arc<SqliteStore>) -> Result<Vec<String>, u8> {
+fn undecided(store: &Arc<dyn Store>) -> Result<Vec<String>, u8> {
     let filter = Filter { status: vec![Status::Waiting], ..Filter::default() };
     let mut ids = Vec::new();
     for record in wait(store.list(&filter, None, MOST))?.runs {
@@ -114,8 +114,7 @@ fn undecided(store: &Arc<SqliteStore>) -> Result<Vec<String>, u8> {
 }
 
 /// A run that has ended is not done again, nor told as if it were.
-fn ended(args: &Resume, store: SqliteStore, record: &Record) -> Result<u8, u8> {
-    let store = Arc::new(store);
+fn ended(args: &Resume, store: Arc<dyn Store>, record: &Record) -> Result<u8, u8> {
     if !args.show.quiet {
         output::note(&format!("run {} has ended: {}", record.run, record.status));
     }
@@ -123,7 +122,7 @@ fn ended(args: &Resume, store: SqliteStore, record: &Record) -> Result<u8, u8> {
         store::refuse(&StoreError::NoContent { run: record.run.clone() });
         return Ok(if record.status == Status::Completed { exit::FAILED } else { exit::CANCELLED });
     }
-    let stored = past::read(&store, &record.run)?;
+    let stored = past::read(&*store, &record.run)?;
     if let Some(path) = &args.show.trace {
         recorded(path, &store, &stored)?;
     }
@@ -132,7 +131,7 @@ fn ended(args: &Resume, store: SqliteStore, record: &Record) -> Result<u8, u8> {
 }
 
 /// Writes the trace of a run that has ended, from its journal.
-fn recorded(path: &Path, store: &Arc<SqliteStore>, stored: &Stored) -> Result<(), u8> {
+fn recorded(path: &Path, store: &Arc<dyn Store>, stored: &Stored) -> Result<(), u8> {
     let loaded = stored.flow.loaded();
     overwrite::spare_sources(Some(path), &loaded.files)?;
     let answers_from = AnswersFrom::of_stored(&stored.started.answers);
@@ -147,14 +146,14 @@ fn recorded(path: &Path, store: &Arc<SqliteStore>, stored: &Stored) -> Result<()
 
 fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let record = wait(async { store.record(&full_id(&store, run).await?).await })?;
+    let record = wait(async { store.record(&full_id(&*store, run).await?).await })?;
     if record.status.is_end() && record.status != Status::Failed {
         return ended(args, store, &record);
     }
     drop(store);
     let run = record.run;
     let store = args.store.resume(&args.durability)?;
-    let stored = block_on(Stored::read(&store, &run))?.map_err(|error| did_not_start(&error))?;
+    let stored = block_on(Stored::read(&*store, &run))?.map_err(|error| did_not_start(&error))?;
     let settings = followed(settings::find(&stored.flow.loaded().how.target.path, args.no_config))?;
     if let Some(note) = stored.note.as_ref().filter(|_| !args.show.quiet) {
         output::note(note);
@@ -180,7 +179,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
 /// A new run of an edited flow.
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     let store = args.store.look_into()?;
-    let run = wait(async { full_id(&store, run).await })?;
+    let run = wait(async { full_id(&*store, run).await })?;
     drop(store);
     let settings = followed(settings::find(&Target::parse(target).path, args.no_config))?;
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };

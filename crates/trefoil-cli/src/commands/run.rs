@@ -144,7 +144,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
-        store::tidy(&store, settings.keep, args.show.quiet)?;
+        store::tidy(&*store, settings.keep, args.show.quiet)?;
         engine = engine.store(store);
     }
     if args.no_content {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
-use trefoil::store::{Health, Store as _, StoreError};
+use trefoil::store::{Health, StoreError};
 
 use super::run::followed;
 use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait};
@@ -79,7 +79,7 @@ fn show(args: &Store) -> Result<u8, u8> {
         Err(error) => return Err(refuse(&error)),
     };
     let size = wait(store.size())?;
-    let (path, runs) = (store.path().display(), count(size.runs, "run"));
+    let (path, runs) = (store.place(), count(size.runs, "run"));
     Ok(output::answer(&format!("{path}\n{runs}, {} on disk, {} in use", shown(size.disk), shown(size.used))))
 }
 
@@ -125,7 +125,7 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
         return Ok(exit::OK);
     }
     let store = args.store.change()?;
-    let pruned = wait(store.prune(&retention(keep)))?;
+    let pruned = wait(store.prune(&retention(&*store, keep)))?;
     output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), shown(pruned.bytes)));
     Ok(exit::OK)
 }

@@ -1,5 +1,6 @@
 //! After a run: what to do next, as commands to be pasted, one a line.
 
+use trefoil::store::without_password;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::words::safe;
@@ -76,7 +77,7 @@ fn laid_out(all: &[Next], columns: usize) -> Vec<String> {
 
 /// The command that runs it again and records it, where it is short enough to be copied.
 fn again() -> String {
-    let words: Vec<String> = std::env::args().skip(1).map(|word| pasted(&word)).collect();
+    let words: Vec<String> = std::env::args().skip(1).map(|word| pasted(&without_password(&word))).collect();
     let command = format!("trefoil {} --trace trace.json", words.join(" "));
     let plain = command.chars().all(|c| !c.is_control());
     if plain && command.chars().count() <= 160 {

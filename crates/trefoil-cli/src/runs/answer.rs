@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use trefoil::internals::answers::word;
 use trefoil::internals::{Trial, try_answer};
-use trefoil::store::{Letter, LetterKind, SqliteStore, Store as _};
+use trefoil::store::{Letter, LetterKind, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
@@ -33,8 +33,8 @@ pub struct Answer {
 }
 
 pub fn run(args: &Answer) -> Result<u8, u8> {
-    let store = Arc::new(args.store.change()?);
-    let run = wait(full_id(&store, &args.run))?;
+    let store = args.store.change()?;
+    let run = wait(full_id(&*store, &args.run))?;
     let all = past::waiting(&store, &wait(store.record(&run))?)?;
     let one = find(&all, &args.step)?;
     // Who sends a second answer has to know that the first one counts.
@@ -47,7 +47,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     }
     let value = accepted(&store, &run, one, args)?;
     let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
-    let letter = Letter { kind, key: one.key.to_string(), value, at: now() };
+    let letter = Letter { kind, key: one.key.to_string(), value, at: now(&*store) };
     wait(store.post(&run, letter))?;
     let record = wait(store.record(&run))?;
     match record.owner {
@@ -58,7 +58,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
 }
 
 /// The answer as the run takes it, or a refusal: nobody would see the question again until the run is resumed.
-fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, args: &Answer) -> Result<Value, u8> {
+fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, args: &Answer) -> Result<Value, u8> {
     let given = args.value.as_str();
     let known: Vec<&str> = match &one.prompt {
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
@@ -79,8 +79,8 @@ fn accepted(store: &Arc<SqliteStore>, run: &str, one: &Waiting, args: &Answer) -
         return Ok(word.into());
     }
     let leads_on = one.prompt.is_some() && {
-        let stored = past::read(store, run)?;
-        let trial = block_on(try_answer(store, &stored, &one.key, given.into()))?;
+        let stored = past::read(&**store, run)?;
+        let trial = block_on(try_answer(&**store, &stored, &one.key, given.into()))?;
         trial.map_err(|error| past::unreadable(&error))? == Trial::LeadsOn
     };
     if leads_on {

@@ -1,7 +1,5 @@
 //! `trefoil runs cancel RUN`
 
-use std::sync::Arc;
-
 use clap::Args;
 use trefoil::internals::cancel;
 use trefoil::store::{Letter, LetterKind, Store as _, StoreError};
@@ -20,8 +18,8 @@ pub struct Cancel {
 }
 
 pub fn run(args: &Cancel) -> Result<u8, u8> {
-    let store = Arc::new(args.store.change()?);
-    let run = wait(full_id(&store, &args.run))?;
+    let store = args.store.change()?;
+    let run = wait(full_id(&*store, &args.run))?;
     let record = wait(store.record(&run))?;
     if record.status.is_end() {
         return Err(refuse(&StoreError::Ended { run }));
@@ -30,7 +28,7 @@ pub fn run(args: &Cancel) -> Result<u8, u8> {
         Ok(()) => output::note(&format!("cancelled {run}")),
         // Somebody works on it: that process stops.
         Err(StoreError::Held { owner, .. }) => {
-            let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now() };
+            let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now(&*store) };
             wait(store.post(&run, letter))?;
             output::note(&format!("asked the process that runs {run} ({owner}) to stop"));
         }

@@ -20,8 +20,8 @@ pub fn run(args: &Delete) -> Result<u8, u8> {
     let store = args.store.change()?;
     for run in &args.runs {
         let run = wait(async {
-            let run = full_id(&store, run).await?;
-            store.delete(&run, now()).await?;
+            let run = full_id(&*store, run).await?;
+            store.delete(&run, now(&*store)).await?;
             Ok(run)
         })?;
         output::note(&format!("deleted {run}"));

@@ -22,9 +22,9 @@ pub struct Events {
 }
 
 pub fn run(args: &Events) -> Result<u8, u8> {
-    let store = Arc::new(args.store.look_into()?);
-    let run = wait(full_id(&store, &args.run))?;
-    let stored = past::read(&store, &run)?;
+    let store = args.store.look_into()?;
+    let run = wait(full_id(&*store, &args.run))?;
+    let stored = past::read(&*store, &run)?;
     let lines = Arc::new(Jsonl::new(stored.flow.loaded().files.clone()).after(args.after));
     let _ = past::tell(&store, &stored, lines.clone())?;
     Ok(output::written(lines.written()))

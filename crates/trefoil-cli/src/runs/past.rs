@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil::internals::{Stored, history};
-use trefoil::store::{Record, SqliteStore};
+use trefoil::store::{Record, Store};
 use trefoil_machine::event::Waiting;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_runtime::{Event, EventKind, EventSink, RunError};
@@ -13,12 +13,12 @@ use crate::store::block_on;
 use crate::{exit, output};
 
 /// Reads how a run began.
-pub fn read(store: &SqliteStore, run: &str) -> Result<Stored, u8> {
+pub fn read(store: &dyn Store, run: &str) -> Result<Stored, u8> {
     block_on(Stored::read(store, run))?.map_err(|error| did_not_start(&error))
 }
 
 /// Tells a run's events to somebody. Returns what nobody knows whether it was done, if no process works on the run.
-pub fn tell(store: &Arc<SqliteStore>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
+pub fn tell(store: &Arc<dyn Store>, stored: &Stored, events: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     block_on(history(store.clone(), stored, events))?.map_err(|error| unreadable(&error))
 }
 
@@ -29,14 +29,14 @@ pub fn unreadable(error: &RunError) -> u8 {
 }
 
 /// What a run waits for, by its journal; empty: for nobody.
-pub fn waiting(store: &Arc<SqliteStore>, record: &Record) -> Result<Vec<Waiting>, u8> {
+pub fn waiting(store: &Arc<dyn Store>, record: &Record) -> Result<Vec<Waiting>, u8> {
     seen(store, record, Arc::new(NoEvents))
 }
 
 /// The same, and whoever else wants to know is told what has happened.
-pub fn seen(store: &Arc<SqliteStore>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
+pub fn seen(store: &Arc<dyn Store>, record: &Record, by: Arc<dyn EventSink>) -> Result<Vec<Waiting>, u8> {
     let last = Arc::new(Last { waiting: Mutex::default(), also: by });
-    let mut unknown = tell(store, &read(store, &record.run)?, last.clone())?;
+    let mut unknown = tell(store, &read(&**store, &record.run)?, last.clone())?;
     let mut waiting = last.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // A process that works on the run knows what it has begun.
     unknown.retain(|one| record.owner.is_none() && waiting.iter().all(|known| known.key != one.key));
@@ -45,15 +45,15 @@ pub fn seen(store: &Arc<SqliteStore>, record: &Record, by: Arc<dyn EventSink>) -
 }
 
 /// Tells the events of a run that has ended, as far as this version can.
-pub fn tell_if_known(store: &Arc<SqliteStore>, record: &Record, events: Arc<dyn EventSink>) {
+pub fn tell_if_known(store: &Arc<dyn Store>, record: &Record, events: Arc<dyn EventSink>) {
     let _ = block_on(async {
-        let stored = Stored::read(store, &record.run).await.ok()?;
+        let stored = Stored::read(&**store, &record.run).await.ok()?;
         history(store.clone(), &stored, events).await.ok()
     });
 }
 
 /// How a run ended, if it has.
-pub fn end(store: &Arc<SqliteStore>, stored: &Stored) -> Result<Option<Event>, u8> {
+pub fn end(store: &Arc<dyn Store>, stored: &Stored) -> Result<Option<Event>, u8> {
     let end = Arc::new(Finish::default());
     tell(store, stored, end.clone())?;
     Ok(end.0.lock().unwrap_or_else(PoisonError::into_inner).take())

@@ -39,8 +39,8 @@ impl Output {
 }
 
 pub fn run(args: &Show) -> Result<u8, u8> {
-    let store = Arc::new(args.store.look_into()?);
-    let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
+    let store = args.store.look_into()?;
+    let record = wait(async { store.record(&full_id(&*store, &args.run).await?).await })?;
     let open = matches!(record.status, Status::Waiting | Status::Running | Status::Pending);
     let steps = Arc::new(Steps::default());
     let waiting = if open {

@@ -1,5 +1,7 @@
 //! `trefoil store`: where runs are, and looking after them.
 
+use trefoil::store::without_password;
+
 use crate::world::{Folder, Ran, finish};
 
 const HELLO: &str =
@@ -177,7 +179,7 @@ fn help_offers_what_a_command_has() {
         (&["store", "check"], false),
     ] {
         let help = trefoil(&folder, &[args, &["--help"]].concat()).exits(0).out.clone();
-        assert!(help.contains("--store <PATH>"), "{args:?}: {help}");
+        assert!(help.contains("--store <PATH|URL>"), "{args:?}: {help}");
         assert_eq!(help.contains("--durability"), durability, "{args:?}: {help}");
     }
 }
@@ -252,4 +254,32 @@ fn a_run_that_is_deleted_gives_back_its_space() {
     trefoil(&folder, &["runs", "delete", listed["runs"][0]["run"].as_str().unwrap()]).exits(0);
     assert!(size() < before + 100_000, "{before} {}", size());
     trefoil(&folder, &["store", "check"]).exits(0).says(&["no problems in 1 run"]);
+}
+
+#[test]
+fn the_password_of_a_server_is_never_shown() {
+    let folder = Folder::new();
+    folder.write("hello.yaml", HELLO);
+    // Nobody listens there.
+    for url in ["postgres://me:Kx7Kx7@127.0.0.1:1/runs", "postgresql://me@127.0.0.1:1/runs?password=Kx7Kx7"] {
+        let shown = without_password(url);
+        let commands: [&[&str]; 6] = [
+            &["run", "hello.yaml", "--model", "embedded"],
+            &["resume", "0123"],
+            &["runs", "list"],
+            &["runs", "show", "0123"],
+            &["store"],
+            &["store", "backup", "copy.db"],
+        ];
+        for command in commands {
+            let ran = trefoil(&folder, &[command, &["--store", url]].concat());
+            ran.exits(2).says(&[&format!("`{shown}`")]);
+            assert!(!ran.err.contains("Kx7") && !ran.out.contains("Kx7"), "{ran:?}");
+        }
+        let mut by_variable = folder.command(&["doctor"]);
+        by_variable.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", url);
+        let ran = finish(by_variable);
+        assert!(!ran.err.contains("Kx7") && !ran.out.contains("Kx7"), "{ran:?}");
+        assert!(ran.out.contains(&shown) || ran.err.contains(&shown), "{ran:?}");
+    }
 }

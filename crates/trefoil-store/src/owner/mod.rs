@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 use trefoil_machine::Entry;
-use trefoil_runtime::ports::{Draft, JournalError, SystemClock, SystemRandom};
+use trefoil_runtime::ports::{Draft, JournalError, SystemRandom};
 use trefoil_runtime::{Clock, Journal, Random as _};
 
 use crate::batch::Batch;
@@ -63,11 +63,12 @@ impl Owner {
         Self::with_lease(store, name, clock, LEASE_MS)
     }
 
-    /// This process, by the system's clock.
+    /// This process, by the store's clock.
     pub fn of_process(store: Arc<dyn Store>) -> Arc<Self> {
         // Numbers of processes come again.
         let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
-        Self::new(store, name, Arc::new(SystemClock::new()))
+        let clock = store.clock();
+        Self::new(store, name, clock)
     }
 
     /// The same, with another length of leases, in milliseconds.

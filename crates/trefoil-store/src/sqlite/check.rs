@@ -1,21 +1,14 @@
 //! Reading everything, to say what is wrong.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Connection, ErrorCode, params};
-use trefoil_machine::{Entry, EntryKind, Key};
 
-use super::blobs::unpack;
 use super::entries::page;
 use super::fault::{Done, Fault};
-use crate::batch::Batch;
+use crate::audit::Said;
 use crate::blob::Hash;
 use crate::error::StoreError;
-use crate::record::{Spent, Status};
+use crate::packed::unpack;
 use crate::upkeep::Health;
-
-/// More than this nobody reads.
-const PROBLEMS: usize = 100;
 
 /// What must not be found: a question with rows of text, and what each row is.
 const NONE: &[(&str, &str)] = &[
@@ -66,7 +59,7 @@ fn pages(c: &Connection, health: &mut Health) -> Done<()> {
     while let Some(row) = found.next()? {
         let line: String = row.get(0)?;
         let said = line.lines().filter(|line| *line != "ok" && !line.starts_with("***"));
-        said.for_each(|line| note(health, line.to_owned()));
+        said.for_each(|line| health.note(line.to_owned()));
     }
     Ok(())
 }
@@ -78,7 +71,7 @@ fn tables(c: &Connection, health: &mut Health) -> Done<()> {
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
             let which: rusqlite::types::Value = row.get(0)?;
-            note(health, format!("{what}: {}", shown(which)));
+            health.note(format!("{what}: {}", shown(which)));
         }
     }
     Ok(())
@@ -103,21 +96,15 @@ fn unreadable(health: &mut Health, what: &str, fault: Fault) -> Done<()> {
         Fault::Sql(error) if error.sqlite_error_code().is_none() => error.to_string(),
         Fault::Store(StoreError::Corrupt { why, .. }) => why.clone(),
         Fault::Store(error @ StoreError::Entry { .. }) => {
-            note(health, error.to_string());
+            health.note(error.to_string());
             return Ok(());
         }
         // The record is gone from its table, and still in an index of it.
         Fault::Store(StoreError::NoRun { .. }) => "its record cannot be found".to_owned(),
         _ => return Err(fault),
     };
-    note(health, format!("{what} cannot be read to the end: {why}"));
+    health.note(format!("{what} cannot be read to the end: {why}"));
     Ok(())
-}
-
-fn note(health: &mut Health, problem: String) {
-    if health.problems.len() < PROBLEMS {
-        health.problems.push(problem);
-    }
 }
 
 fn shown(value: rusqlite::types::Value) -> String {
@@ -137,60 +124,17 @@ fn blobs(c: &Connection, health: &mut Health) -> Done<()> {
         let hash = Hash(row.get(0)?);
         match unpack(row.get(1)?, row.get(2)?, row.get(3)?) {
             Ok(bytes) if Hash::of(&bytes) == hash => {}
-            Ok(_) => note(health, format!("the content `{hash}` is not what was written")),
-            Err(why) => note(health, format!("the content `{hash}` cannot be unpacked: {why}")),
+            Ok(_) => health.note(format!("the content `{hash}` is not what was written")),
+            Err(why) => health.note(format!("the content `{hash}` cannot be unpacked: {why}")),
         }
     }
     Ok(())
 }
 
-/// What a journal says of its run.
-struct Said {
-    next: u64,
-    spent: Spent,
-    ended: Option<Status>,
-    /// Model calls that have begun and not ended.
-    open: BTreeSet<Key>,
-    free: bool,
-    /// The entry that belongs where another one is.
-    gap: Option<(u64, u64)>,
-}
-
-impl Said {
-    fn by(c: &Connection, run: &str) -> Done<Self> {
-        let mut said =
-            Self { next: 0, spent: Spent::default(), ended: None, open: BTreeSet::new(), free: false, gap: None };
-        loop {
-            let entries = page(c, run, said.next)?;
-            if entries.is_empty() {
-                return Ok(said);
-            }
-            said.gap = gap(&entries, said.next);
-            if said.gap.is_some() {
-                return Ok(said);
-            }
-            said.next += entries.len() as u64;
-            entries.iter().for_each(|entry| said.note(entry));
-            let batch = Batch::of(&entries)?;
-            said.free = batch.free.unwrap_or(said.free);
-            said.spent.calls += batch.spent.calls;
-            said.spent.usage.add(batch.spent.usage);
-            said.ended = batch.end.map(|end| end.status);
-        }
-    }
-
-    fn note(&mut self, entry: &Entry) {
-        match &entry.kind {
-            EntryKind::Scheduled { key, sort, .. } if sort == "model" => {
-                self.open.insert(key.clone());
-            }
-            EntryKind::Completed { key, .. } | EntryKind::Failed { key, .. } => {
-                self.open.remove(key);
-            }
-            EntryKind::Resumed { lost, .. } => self.open.retain(|key| lost.iter().all(|lost| lost.key != *key)),
-            _ => {}
-        }
-    }
+fn said(c: &Connection, run: &str) -> Done<Said> {
+    let mut said = Said::default();
+    while said.add(&page(c, run, said.next)?)? {}
+    Ok(said)
 }
 
 /// Counts the calls in progress of all runs that have not ended, for a store that was of the first
@@ -200,8 +144,11 @@ pub fn count_open(c: &Connection) -> Done<()> {
     let runs: Vec<String> = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for run in runs {
         // One that cannot be read is told of when somebody needs it.
-        let Ok(Said { open, free, .. }) = Said::by(c, &run) else { continue };
-        c.execute("UPDATE run SET in_flight = ?2, free = ?3 WHERE id = ?1", params![run, open.len() as i64, free])?;
+        let Ok(said) = said(c, &run) else { continue };
+        c.execute(
+            "UPDATE run SET in_flight = ?2, free = ?3 WHERE id = ?1",
+            params![run, said.open() as i64, said.free],
+        )?;
     }
     Ok(())
 }
@@ -209,27 +156,9 @@ pub fn count_open(c: &Connection) -> Done<()> {
 /// A journal is whole and readable, and its run's record says what the journal says.
 fn journal(c: &Connection, run: &str, health: &mut Health) -> Done<()> {
     health.runs += 1;
-    let Said { next, spent, ended, open, free, gap } = Said::by(c, run)?;
-    health.entries += next;
-    if let Some((expected, found)) = gap {
-        note(health, format!("`{run}` has entry {found} where entry {expected} belongs"));
-        return Ok(());
-    }
-    let record = super::lists::record(c, run)?;
-    let lost = if record.status == Status::Running { 0 } else { open.len() as u64 };
-    let (then, now) = (record.spent, spent.with_lost(lost, free));
-    if record.entries != next {
-        note(health, format!("`{run}` has {next} entries, and its record says {}", record.entries));
-    }
-    if (then.calls, then.usage) != (now.calls, now.usage) {
-        note(health, format!("`{run}` has other figures in its record than in its journal"));
-    }
-    if ended.is_some_and(|status: Status| status != record.status) {
-        note(health, format!("`{run}` is {} in its record and not in its journal", record.status));
+    let said = said(c, run)?;
+    if said.is_whole(run, health) {
+        said.compare(&super::lists::record(c, run)?, health);
     }
     Ok(())
-}
-
-fn gap(entries: &[Entry], from: u64) -> Option<(u64, u64)> {
-    (from..).zip(entries).map(|(expected, entry)| (expected, entry.seq)).find(|(expected, found)| expected != found)
 }

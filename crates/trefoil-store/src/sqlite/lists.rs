@@ -51,19 +51,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Record)> {
         owner: owner.zip(row.get::<_, Option<i64>>("lease_until")?.map(uint)),
         epoch: count("epoch")?,
         wake_at: row.get::<_, Option<i64>>("wake_at")?.map(uint),
-        content: content(row.get("content")?),
+        content: Content::of_number(row.get("content")?),
         labels: Vec::new(),
     };
     Ok((row.get("no")?, record))
-}
-
-/// What is kept of a run, by its number in `format-3.sql`.
-pub fn content(number: i64) -> Content {
-    match number {
-        0 => Content::All,
-        1 => Content::UntilEnd,
-        _ => Content::Removed,
-    }
 }
 
 fn with_labels(c: &Connection, no: i64, mut record: Record) -> Done<Record> {

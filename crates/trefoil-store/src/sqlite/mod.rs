@@ -31,12 +31,12 @@ use crate::error::{Result, StoreError};
 use crate::inbox::{Letter, Posted};
 use crate::lease::{Claim, Lease};
 use crate::list::{Cursor, Filter, Page};
+use crate::packed::Packed;
 use crate::port::{NewRun, Store};
 use crate::record::{Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
 use alive::Alive;
-use blobs::Packed;
 use place::Place;
 use readers::Readers;
 use writer::{Where, Writer, checkpoint};
@@ -90,21 +90,6 @@ impl SqliteStore {
         Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Alive::new(&place), place })
     }
 
-    /// Removes some of the runs that need not be kept, if there are any. Costs next to nothing where there are none: for whoever
-    /// is about to do something else.
-    pub async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
-        let due = retention.clone();
-        if !self.readers.read(move |c| remove::is_due(c, &due)).await? {
-            return Ok(Pruned::default());
-        }
-        let retention = retention.clone();
-        let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
-        if gone.runs > 0 {
-            self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await?;
-        }
-        Ok(gone)
-    }
-
     fn writer(&self) -> Result<&Writer> {
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.place.path.clone() })
     }
@@ -112,39 +97,6 @@ impl SqliteStore {
     /// Its file.
     pub fn path(&self) -> &Path {
         &self.place.path
-    }
-
-    /// Copies the store, as it is now, to a new file. Runs go on meanwhile. The file is there when it is whole and on the disk.
-    pub async fn backup(&self, to: impl Into<PathBuf>) -> Result<()> {
-        let to = to.into();
-        if std::fs::symlink_metadata(&to).is_ok() {
-            return Err(StoreError::Exists { path: to });
-        }
-        let mut part = to.clone().into_os_string();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let failed = {
-            let path = to.clone();
-            move |error: std::io::Error| StoreError::Io { path: path.clone(), why: error.to_string() }
-        };
-        // What was left of a backup that was interrupted.
-        let _ = std::fs::remove_file(&part);
-        open::private_file(&part).map_err(&failed)?;
-        let file = part.clone();
-        let copied = self.readers.read(move |c| {
-            c.execute("VACUUM INTO ?1", [file.to_string_lossy()])?;
-            Ok(())
-        });
-        let kept = match copied.await {
-            // SQLite leaves it to the system when the copy is written.
-            Ok(()) => std::fs::File::open(&part)
-                .and_then(|file| file.sync_all())
-                .and_then(|()| std::fs::hard_link(&part, &to))
-                .map_err(failed),
-            Err(error) => Err(error),
-        };
-        let _ = std::fs::remove_file(&part);
-        kept
     }
 }
 
@@ -310,6 +262,19 @@ impl Store for SqliteStore {
         Ok(Pruned { bytes: before.saturating_sub(self.size().await?.disk), ..all })
     }
 
+    async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
+        let due = retention.clone();
+        if !self.readers.read(move |c| remove::is_due(c, &due)).await? {
+            return Ok(Pruned::default());
+        }
+        let retention = retention.clone();
+        let gone = self.writer()?.write(Where::There, move |c| remove::some(c, &retention, REMOVED)).await?;
+        if gone.runs > 0 {
+            self.writer()?.write(Where::There, |c| remove::give_back(c, PAGES)).await?;
+        }
+        Ok(gone)
+    }
+
     async fn check(&self) -> Result<Health> {
         match self.readers.read(check::all).await {
             // So damaged that it cannot be read to its end.
@@ -323,6 +288,42 @@ impl Store for SqliteStore {
         let disk = length(&self.place.path) + length(&self.place.wal());
         let (runs, used) = self.readers.read(remove::used).await?;
         Ok(Size { runs, disk, used })
+    }
+
+    async fn backup(&self, to: &Path) -> Result<()> {
+        let to = to.to_owned();
+        if std::fs::symlink_metadata(&to).is_ok() {
+            return Err(StoreError::Exists { path: to });
+        }
+        let mut part = to.clone().into_os_string();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let failed = {
+            let path = to.clone();
+            move |error: std::io::Error| StoreError::Io { path: path.clone(), why: error.to_string() }
+        };
+        // What was left of a backup that was interrupted.
+        let _ = std::fs::remove_file(&part);
+        open::private_file(&part).map_err(&failed)?;
+        let file = part.clone();
+        let copied = self.readers.read(move |c| {
+            c.execute("VACUUM INTO ?1", [file.to_string_lossy()])?;
+            Ok(())
+        });
+        let kept = match copied.await {
+            // SQLite leaves it to the system when the copy is written.
+            Ok(()) => std::fs::File::open(&part)
+                .and_then(|file| file.sync_all())
+                .and_then(|()| std::fs::hard_link(&part, &to))
+                .map_err(failed),
+            Err(error) => Err(error),
+        };
+        let _ = std::fs::remove_file(&part);
+        kept
+    }
+
+    fn place(&self) -> String {
+        self.place.path.display().to_string()
     }
 }
 

@@ -2,13 +2,14 @@
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use super::blobs::{self, Packed};
+use super::blobs;
 use super::entries::{self, number};
 use super::fault::{Done, Fault};
-use super::{drafts, int, lists, remove, uint};
+use super::{drafts, int, remove, uint};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::lease::{Claim, Lease};
+use crate::packed::Packed;
 use crate::port::NewRun;
 use crate::record::{Content, Status};
 
@@ -89,7 +90,7 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
     }
     change(c, no, batch)?;
     for value in values {
-        value.put(c, no)?;
+        blobs::put(c, no, &value)?;
     }
     for letter in &batch.taken {
         c.prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?.execute(params![int(*letter), no])?;
@@ -199,7 +200,7 @@ pub fn claim(c: &Connection, run: &str, claim: &Claim) -> Done<Lease> {
         .optional()?;
     match taken {
         Some((no, epoch, content)) => {
-            Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: lists::content(content) })
+            Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: Content::of_number(content) })
         }
         None => Err(not_free(c, run, claim)?),
     }

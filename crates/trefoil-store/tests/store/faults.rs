@@ -37,7 +37,7 @@ fn the_files_are_their_user_s_alone() {
         {
             assert_eq!(mode(&path.with_file_name(name)), wanted, "{name}");
         }
-        store.backup(folder.path().join("copy.db")).await.unwrap();
+        store.backup(&folder.path().join("copy.db")).await.unwrap();
         assert_eq!(mode(&folder.path().join("copy.db")), 0o600);
     });
 }
@@ -318,7 +318,7 @@ fn a_backup_is_the_store_at_one_moment_and_overwrites_nothing() {
         let copy = open(&copy);
         assert_eq!(entries(&copy, "r").await.unwrap(), [started("r"), step(1, 100_000)]);
         assert_eq!(copy.check().await.unwrap().problems, Vec::<String>::new());
-        let error = store.backup(folder.path().join("no").join("folder.db")).await.unwrap_err();
+        let error = store.backup(&folder.path().join("no").join("folder.db")).await.unwrap_err();
         assert!(matches!(error, StoreError::Io { .. }), "{error}");
     });
 }

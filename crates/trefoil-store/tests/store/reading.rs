@@ -36,7 +36,7 @@ fn looking_creates_nothing_changes_nothing_and_leaves_nothing() {
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r")]);
         assert_eq!(store.list(&Filter::default(), None, 10).await.unwrap().runs.len(), 1);
         assert!(store.check().await.unwrap().problems.is_empty());
-        store.backup(folder.path().join("copy.db")).await.unwrap();
+        store.backup(&folder.path().join("copy.db")).await.unwrap();
         let denied = [
             store.claim("r", claim("other")).await.map(drop),
             create(&store, "s").await.map(drop),

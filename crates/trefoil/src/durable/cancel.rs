@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use trefoil_machine::journal::VERSION;
 use trefoil_machine::{Entry, EntryKind, RunError};
-use trefoil_runtime::ports::{Clock as _, SystemClock};
 use trefoil_store::{Batch, Owner, Result, Store, StoreError};
 
 /// Ends a run with `CANCELLED`. Nothing of it has to be here: no models, no keys, not even its files.
@@ -22,7 +21,7 @@ pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
     let next = record.entries;
     let last = store.entries(run, next.saturating_sub(1)).await?.pop();
     // The run's clock does not stand still while nobody works on it, and is not turned back.
-    let since = SystemClock::new().wall_ms().saturating_sub(record.started);
+    let since = store.clock().wall_ms().saturating_sub(record.started);
     let at_ms = last.map_or(0, |last| last.at_ms).max(since);
     let error = RunError::new("CANCELLED", "the run was cancelled");
     let kinds = [EntryKind::CancelRequested {}, EntryKind::Finished { output: None, error: Some(error) }];

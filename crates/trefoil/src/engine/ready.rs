@@ -13,7 +13,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, Secrets, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Places, Ports, Recovery, RunOutcome};
+use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -104,7 +104,7 @@ impl Ready {
             commands: parts.commands.clone(),
             humans: Arc::new(Answers::new(program, &parts.answers, people(parts))),
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(NoJournal)),
-            clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
+            clock: clock(parts),
             secrets,
             events: all(&parts.events),
             random,
@@ -336,6 +336,15 @@ fn people(parts: &Parts) -> Option<Arc<dyn HumanInbox>> {
         return Some(Arc::new(trefoil_store::Inbox::new(owner.clone(), parts.humans.clone())));
     }
     parts.humans.clone()
+}
+
+/// What tells the time; for runs that are kept, the clock that all hosts of their store share.
+fn clock(parts: &Parts) -> Arc<dyn Clock> {
+    #[cfg(feature = "store")]
+    let shared = parts.owner.as_ref().map(|owner| owner.store().clock());
+    #[cfg(not(feature = "store"))]
+    let shared = None;
+    parts.clock.clone().or(shared).unwrap_or_else(|| Arc::new(SystemClock::new()))
 }
 
 /// Prices, context windows and what is set aside for a run that starts now; or what limits on money lack.

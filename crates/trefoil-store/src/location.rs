@@ -1,0 +1,188 @@
+//! Where a store is: a file, or a server that several hosts share.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use etcetera::BaseStrategy as _;
+
+use crate::error::{Result, StoreError};
+use crate::port::Store;
+use crate::sqlite::{Options, SqliteStore};
+
+/// The environment variable that names another store.
+pub const VARIABLE: &str = "TREFOIL_STORE";
+/// The one that has a password, as other clients of Postgres know it.
+const PASSWORD: &str = "PGPASSWORD";
+
+/// How the address of a server begins.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Where a store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A file.
+    File(PathBuf),
+    /// A server.
+    Server(Address),
+}
+
+/// The address of a server. It may have a password, which nobody sees: it is shown without.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    url: String,
+    password: Option<String>,
+}
+
+impl Location {
+    /// From what a person wrote: an address with `postgres://` or `postgresql://`, else a path. `env` reads a variable of the
+    /// environment: of a password that is not in the address, `PGPASSWORD`.
+    pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> Self {
+        match text.to_str().filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme))) {
+            Some(url) => {
+                let password = env(PASSWORD).and_then(|password| password.into_string().ok());
+                Self::Server(Address { url: url.to_owned(), password })
+            }
+            None => Self::File(text.into()),
+        }
+    }
+
+    /// What `TREFOIL_STORE` names, or `trefoil/runs.db` in the platform's folder for data: `$XDG_DATA_HOME` or `~/.local/share`,
+    /// on Windows `%APPDATA%`. `env` reads a variable of the environment.
+    pub fn of_user(env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        match env(VARIABLE) {
+            Some(place) if !place.is_empty() => Ok(Self::parse(&place, env)),
+            _ => {
+                let folders = etcetera::choose_base_strategy().map_err(|_| StoreError::NoHome)?;
+                Ok(Self::File(folders.data_dir().join("trefoil").join("runs.db")))
+            }
+        }
+    }
+
+    /// Opens the store; creates what is missing if [`Options::create`] says so. May wait for a file or a server.
+    pub fn open(&self, options: Options) -> Result<Arc<dyn Store>> {
+        match self {
+            Self::File(path) => Ok(Arc::new(SqliteStore::open(path, options)?)),
+            Self::Server(address) => address.open(options),
+        }
+    }
+
+    /// Opens the store to look at it: nothing is created.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if there is no store yet.
+    pub fn open_to_read(&self, options: Options) -> Result<Arc<dyn Store>> {
+        match self {
+            Self::File(path) => Ok(Arc::new(SqliteStore::open_to_read(path, options)?)),
+            Self::Server(address) => address.open(Options { create: false, ..options }),
+        }
+    }
+}
+
+/// Without a password.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Server(address) => address.fmt(f),
+        }
+    }
+}
+
+impl Address {
+    /// For errors, which name a store by its path.
+    pub fn path(&self) -> PathBuf {
+        self.to_string().into()
+    }
+
+    fn open(&self, _options: Options) -> Result<Arc<dyn Store>> {
+        Err(StoreError::NoServer { path: self.path() })
+    }
+}
+
+/// Without a password: neither that of the user nor one among the parameters.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&unseen(&self.url))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// A word of a command line without the password of an address that may be in it: `--store=postgres://me@host/runs`.
+pub fn without_password(word: &str) -> String {
+    let at = SCHEMES.iter().filter_map(|scheme| word.find(scheme)).min();
+    match at.and_then(|at| word.split_at_checked(at)) {
+        Some((before, address)) => format!("{before}{}", unseen(address)),
+        None => word.to_owned(),
+    }
+}
+
+fn unseen(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("postgres", address));
+    // A password that is not encoded as it should be may have any character: all up to the last `@` counts.
+    let (user, rest) = rest.rsplit_once('@').map_or(("", rest), |(of_user, rest)| {
+        let user = of_user.split_once(':').map_or(of_user, |(user, _)| user);
+        (user, rest)
+    });
+    let at = if user.is_empty() { "" } else { "@" };
+    let (place, parameters) = rest.split_once('?').map_or((rest, None), |(place, all)| (place, Some(all)));
+    // Names of parameters may be encoded, too.
+    let shown = |parameter: &&str| {
+        let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        !name.contains("password") && !name.contains('%')
+    };
+    let parameters: Vec<&str> = parameters.into_iter().flat_map(|all| all.split('&')).filter(shown).collect();
+    let mark = if parameters.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{at}{place}{mark}{}", parameters.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_from_paths() {
+        for path in ["runs.db", "/a/b.db", "postgres", "./postgres://x", "mysql://h/d"] {
+            assert_eq!(Location::parse(OsStr::new(path), |_| None), Location::File(path.into()));
+        }
+        for url in ["postgres://h/d", "postgresql://h/d", "postgres:///d?host=/tmp"] {
+            assert!(matches!(Location::parse(OsStr::new(url), |_| None), Location::Server(_)), "{url}");
+        }
+    }
+
+    #[test]
+    fn nobody_sees_a_password() {
+        let cases = [
+            ("postgres://me:Kx7@h:5433/runs?sslmode=require", "postgres://me@h:5433/runs?sslmode=require"),
+            ("postgresql://me:K/x?7#@h/runs", "postgresql://me@h/runs"),
+            ("postgres://me:Kx7@Kx7:Kx7@h/runs", "postgres://me@h/runs"),
+            ("postgres://me@h/runs?password=Kx7&connect_timeout=3", "postgres://me@h/runs?connect_timeout=3"),
+            ("postgres:///runs?host=/tmp&pass%77ord=Kx7", "postgres:///runs?host=/tmp"),
+            ("postgres://:Kx7@h", "postgres://h"),
+            ("postgres://h/runs", "postgres://h/runs"),
+        ];
+        for (url, shown) in cases {
+            let place = Location::parse(OsStr::new(url), |_| Some("Kx7".into()));
+            assert_eq!(place.to_string(), shown);
+            assert!(!format!("{place:?}").contains("Kx7"), "{place:?}");
+            assert_eq!(without_password(&format!("--store={url}")), format!("--store={shown}"));
+        }
+        assert_eq!(without_password("--store=runs.db"), "--store=runs.db");
+    }
+
+    #[test]
+    fn the_environment_may_name_it() {
+        let of = |value: Option<&str>| Location::of_user(|name| value.filter(|_| name == VARIABLE).map(Into::into));
+        assert_eq!(of(Some("x.db")).unwrap(), Location::File("x.db".into()));
+        assert_eq!(of(Some("postgres://me:Kx7@h/d")).unwrap().to_string(), "postgres://me@h/d");
+        assert!(of(Some("")).unwrap().to_string().ends_with("runs.db"));
+        assert!(of(None).unwrap().to_string().ends_with("runs.db"));
+    }
+}
