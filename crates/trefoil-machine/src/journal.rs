@@ -303,6 +303,9 @@ pub struct Cited {
     pub key: Option<Key>,
     /// What was asked for, there as here.
     pub content: ContentKey,
+    /// Of a model call: what it used when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Usage>,
 }
 
 /// The run whose results a run uses, and how.

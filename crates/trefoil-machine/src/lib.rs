@@ -33,8 +33,8 @@ pub use event::{Event, EventKind, Told};
 pub use journal::{About, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started};
 pub use key::{ContentKey, Key};
 pub use machine::{
-    Command, Completion, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, effective_input,
-    input_faults,
+    Command, Completion, Difference, Machine, Noted, Output, Past, Prepared, Replay, Resumed, Unwatched, Watcher, What,
+    effective_input, input_faults,
 };
 pub use request::{
     Activity, CommandRequest, Effects, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest,

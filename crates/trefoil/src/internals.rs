@@ -20,7 +20,9 @@ macro_rules! modules {
 }
 
 #[cfg(feature = "store")]
-pub use crate::durable::{Edit, Edited, Line, Packed, Stored, Trial, cancel, history, try_answer, unpack};
+pub use crate::durable::{Packed, Trial, cancel, history, try_answer, unpack};
+#[cfg(feature = "store")]
+pub use crate::runs::{Edit, Edited, Line, Stored, verify};
 #[cfg(feature = "store")]
 pub use trefoil_store::{Blob, NewRun, Owner};
 

@@ -91,6 +91,8 @@ pub mod models;
 pub mod plan;
 pub mod ports;
 #[cfg(feature = "store")]
+pub mod runs;
+#[cfg(feature = "store")]
 pub mod store;
 
 pub use engine::{AnswersFrom, Engine, Ready};

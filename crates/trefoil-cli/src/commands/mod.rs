@@ -13,6 +13,7 @@ mod mcp;
 mod models;
 mod plan;
 mod render;
+mod replay;
 mod resume;
 mod rules;
 pub mod run;
@@ -35,6 +36,7 @@ use crate::{exit, output};
 pub enum Command {
     Run(run::Run),
     Resume(resume::Resume),
+    Replay(replay::Replay),
     Runs(runs::Runs),
     Store(store::Store),
     Secrets(secrets::Secrets),
@@ -62,6 +64,7 @@ pub fn dispatch(command: Command) -> u8 {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Resume(args) => resume::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Store(args) => store::run(&args),
         Command::Secrets(args) => secrets::run(&args),

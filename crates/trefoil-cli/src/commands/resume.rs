@@ -9,11 +9,12 @@ use trefoil::Flow;
 use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
-use trefoil::internals::{Checks, Edit, Line, LoadOptions, Stored, Target};
+use trefoil::internals::{Checks, LoadOptions, Target};
+use trefoil::runs::{Edit, Stored};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label};
-use crate::run::{End, HostArgs, Recording, Session, ShowArgs, Unknown};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown};
 use crate::runs::past;
 use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite};
@@ -36,8 +37,9 @@ pub struct Resume {
     /// With `--with`: do this step again, and everything that began after it
     #[arg(long, value_name = "STEP", requires = "with")]
     from: Option<String>,
-    /// With `--with`: this step's tools and commands may run again although that is not known to be safe; can be repeated
-    #[arg(long, value_name = "STEP", requires = "with")]
+    /// Of a run that uses an earlier one: this step's tools and commands may run again although that is not known to be safe; can
+    /// be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "all")]
     rerun: Vec<String>,
     /// With `--with`: say of each step whether its result was kept, or why it was done again
     #[arg(long, requires = "with")]
@@ -66,6 +68,14 @@ pub struct Resume {
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
+}
+
+impl Resume {
+    fn limited(&self, engine: Engine) -> Engine {
+        let engine = self.max_calls.into_iter().fold(engine, Engine::max_calls);
+        let engine = self.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
+        self.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
+    }
 }
 
 /// Exit codes as those of `run`. With `--all`, the largest of all runs.
@@ -163,10 +173,15 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
     let engine =
         engine.store(store).recovery(args.unknown.map_or(settings.recovery, Unknown::recovery)).as_begun(&stored);
-    let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
-    let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
-    let engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
-    let ready = block_on(engine.ready_again(&stored))?.map_err(|error| did_not_start(&error))?;
+    let engine = args.limited(engine);
+    if stored.started.basis.is_none() && !args.rerun.is_empty() {
+        output::refuse(
+            &format!("run {run} uses no earlier run, so nothing in it would be repeated"),
+            Some("remove `--rerun`"),
+        );
+        return Err(exit::NOT_STARTED);
+    }
+    let ready = block_on(engine.ready_again(&stored, &args.rerun))?.map_err(|error| did_not_start(&error))?;
     label(now.answers == "embedded" || args.host.models.embedded(), &ready);
     session.resumes();
     session.begin(&ready, None, Some(&run));
@@ -178,9 +193,6 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
 
 /// A new run of an edited flow.
 fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
-    let store = args.store.look_into()?;
-    let run = wait(async { full_id(&*store, run).await })?;
-    drop(store);
     let settings = followed(settings::find(&Target::parse(target).path, args.no_config))?;
     let options = LoadOptions { checks: Some(Checks::default()), ..LoadOptions::default() };
     let loaded = trefoil::internals::load(&Target::parse(target), &options).map_err(|report| {
@@ -189,41 +201,16 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
         exit::NOT_STARTED
     })?;
     let flow = Flow::from(loaded);
-    overwrite::spare_sources(args.show.trace.as_deref(), &flow.loaded().files)?;
-    let session = Session::new(&args.show, flow.loaded());
-    let engine = args.host.apply(session.watch(Engine::new()), &settings, &session);
-    let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
-    let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
-    let engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
-    let engine = engine.store(args.store.resume(&args.durability)?);
+    let based = Based {
+        host: &args.host,
+        show: &args.show,
+        store: &args.store,
+        durability: &args.durability,
+        explain: args.explain,
+        settings: &settings,
+        limits: &|engine| args.limited(engine),
+    };
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
-    let edited = block_on(engine.edit(&run, &flow, &edit))?.map_err(|error| did_not_start(&error))?;
-    let ready = &edited.ready;
-    label(edited.started.answers == "embedded" || args.host.models.embedded(), ready);
-    session.begin(ready, None, Some(ready.run()));
-    let (script, answers_from, lines) = (ready.script().cloned(), ready.answers_from().clone(), edited.lines());
-    let ended = session.run(&engine, &answers_from, async || edited.start())?;
-    if !args.show.quiet {
-        reused(&run, &lines.all(), args.explain);
-    }
-    Ok(ended.finish(&End { target: None, answers: &args.host.answers, script, resumable: Some(&args.store) }))
-}
-
-/// What was kept and what was done again.
-fn reused(run: &str, lines: &[Line], explain: bool) {
-    if explain {
-        for Line { key, what, why } in lines {
-            let why = if why.is_empty() { String::new() } else { format!("  {why}") };
-            output::say(&format!("{what:>5}  {key}{why}"));
-        }
-    } else {
-        lines.iter().filter(|line| line.what == "kept" && !line.why.is_empty()).for_each(|line| {
-            output::note(&format!("`{}` keeps its result: {}", line.key, line.why));
-        });
-    }
-    let kept = lines.iter().filter(|line| line.what == "kept").count();
-    let done = lines.len().saturating_sub(kept);
-    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
-    let (kept, done) = (count(kept, "result", "results"), count(done, "call", "calls"));
-    output::note(&format!("{kept} of run {run} kept, {done} made"));
+    let run = based.id(run)?;
+    based.run(&run, &flow, async |engine| engine.edit(&run, &flow, &edit).await)
 }

@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use crate::runs::{answer, cancel, delete, events, export, list, show};
+use crate::runs::{answer, cancel, delete, diff, events, export, fork, list, show};
 
-/// List, show, answer, cancel, delete and export runs
+/// List, show, compare, fork, answer, cancel, delete and export runs
 #[derive(Args)]
 pub struct Runs {
     #[command(subcommand)]
@@ -12,10 +12,13 @@ pub struct Runs {
 }
 
 #[derive(Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
 enum What {
     List(list::List),
     Show(show::Show),
     Events(events::Events),
+    Diff(diff::Diff),
+    Fork(fork::Fork),
     Answer(answer::Answer),
     Cancel(cancel::Cancel),
     Delete(delete::Delete),
@@ -28,6 +31,8 @@ pub fn run(args: &Runs) -> u8 {
         What::List(args) => list::run(args),
         What::Show(args) => show::run(args),
         What::Events(args) => events::run(args),
+        What::Diff(args) => diff::run(args),
+        What::Fork(args) => fork::run(args),
         What::Answer(args) => answer::run(args),
         What::Cancel(args) => cancel::run(args),
         What::Delete(args) => delete::run(args),

@@ -1,6 +1,7 @@
 //! What a run looks like from outside: its input, its events on the screen, its end.
 
 pub mod ask;
+mod based;
 mod canvas;
 mod failures;
 mod header;
@@ -21,8 +22,10 @@ mod steps;
 mod stop;
 mod tree;
 pub mod waiting;
+pub mod why;
 pub mod words;
 
+pub use based::Based;
 pub use jsonl::Jsonl;
 pub use person::Terminal;
 pub use recording::Recording;

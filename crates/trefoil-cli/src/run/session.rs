@@ -276,6 +276,11 @@ pub struct End<'e> {
 }
 
 impl Ended<'_> {
+    /// Whether it has a result.
+    pub fn went_well(&self) -> bool {
+        self.outcome.result.is_ok()
+    }
+
     /// Prints the result, or why there is none, and what to do next. The exit code.
     pub fn finish(self, end: &End<'_>) -> u8 {
         let Self { session, placeholders, outcome, code } = self;

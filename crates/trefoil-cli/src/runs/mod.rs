@@ -3,8 +3,10 @@
 pub mod answer;
 pub mod cancel;
 pub mod delete;
+pub mod diff;
 pub mod events;
 pub mod export;
+pub mod fork;
 pub mod list;
 pub mod show;
 
@@ -15,13 +17,13 @@ use crate::harmless::{json, safe};
 use crate::output;
 
 /// Lines for people on stdout. Names and messages are a stranger's: nothing in them moves the cursor or begins a line.
-fn print(lines: &[String]) -> u8 {
+pub fn print(lines: &[String]) -> u8 {
     let lines: Vec<_> = lines.iter().map(|line| safe(line)).collect();
     output::result(&format!("{}\n", lines.join("\n")))
 }
 
 /// JSON for programs, one value a line.
-fn print_json(values: &[impl ToString]) -> u8 {
+pub fn print_json(values: &[impl ToString]) -> u8 {
     let lines: Vec<_> = values.iter().map(json).collect();
     output::result(&format!("{}\n", lines.join("\n")))
 }

@@ -40,11 +40,11 @@ fn only_what_an_edit_changes_is_asked_again() {
     folder.write("edited.yaml", pipeline(&steps));
     let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml", "--explain"]);
     ran.exits(0).says(&[
-        " kept  one",
-        "again  two  the user message changed: its own text (edited.yaml:19)",
-        "again  three  the user message changed: the result of `two` (edited.yaml:20)",
-        "1 result of run",
-        "2 calls made",
+        "  kept  one\n",
+        " again  two    user message, edited.yaml:19: two {+well+} after say one\n",
+        " again  three  user message, the result of `two` at edited.yaml:20: three after two {+well+} after say one\n",
+        "note: 1 result of run",
+        " kept (saved 13 tokens, $?), 2 calls made",
     ]);
     assert_eq!(provider.asked()[before..], ["two well after say one", "three after two well after say one"]);
     // The new run stands for itself: its journal is read, and tells what it used of the other.
@@ -71,7 +71,7 @@ fn a_step_with_another_name_keeps_its_result() {
 fn from_a_step_on_everything_is_done_again() {
     let (folder, provider, run, before) = begun();
     let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "two", "--explain"]);
-    ran.exits(0).says(&[" kept  one", "again  two  it is to be done again"]);
+    ran.exits(0).says(&["  kept  one\n", " again  two    it is to be done again\n"]);
     assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
     let unknown = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "tow"]);
     unknown.exits(2).says(&["the run has no step `tow`", "`one`, `three`, `two`"]);
@@ -88,6 +88,119 @@ fn placeholders_are_not_taken_for_answers() {
     trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml"]).exits(0).says(&["3 results of run"]);
     trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--model", "openai:m"]).exits(0);
     assert_eq!(provider.asked().len(), 3, "a model is asked for each of them");
+}
+
+/// Changes texts in the store, as somebody would who is up to no good.
+fn forge(folder: &Folder, before: &str, after: &str) {
+    let path = folder.path().join("runs.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(before.as_bytes())).collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|at| bytes[*at..at + after.len()].copy_from_slice(after.as_bytes()));
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The newest run.
+fn newest(folder: &Folder, provider: &Provider) -> String {
+    let all = trefoil(folder, provider, &["runs", "list", "--output", "json"]).json();
+    all["runs"][0]["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_journal_is_verified_with_what_it_says_of_the_run_before() {
+    let (folder, provider, run, before) = begun();
+    let steps = [FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]];
+    folder.write("edited.yaml", pipeline(&steps));
+    trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml", "-q"]).exits(0);
+    let new = newest(&folder, &provider);
+    // The files may change meanwhile: a run is what it was.
+    folder.write("edited.yaml", "nothing");
+    folder.write("main.yaml", "nothing");
+    let verified = trefoil(&folder, &provider, &["replay", &new]);
+    verified.exits(0);
+    for line in
+        [&format!("run       {new}\n"), "3 results", &format!("kept      1 result of run {run}\n"), "verified  "]
+    {
+        assert!(verified.out.contains(line), "{line}: {verified:?}");
+    }
+    let json = trefoil(&folder, &provider, &["replay", &new, "--output", "json"]).json();
+    assert_eq!((&json["verified"], &json["kept"][&run], &json["ended"]), (&true.into(), &1.into(), &true.into()));
+    trefoil(&folder, &provider, &["replay", &run]).exits(0);
+    // Somebody changes what the model said, in both runs: the next prompt gives it away.
+    forge(&folder, "\"say one\"", "\"say won\"");
+    let forged = trefoil(&folder, &provider, &["replay", &new, "--output", "json"]);
+    assert_eq!(forged.code, 1);
+    let differences = &forged.json()["differences"];
+    assert_eq!((&differences[0]["key"], &differences[0]["what"]), (&"two".into(), &"content".into()), "{differences}");
+    let text = trefoil(&folder, &provider, &["replay", &new]);
+    assert!(text.code == 1 && text.out.contains("differs   content: ") && text.out.contains("failed    "), "{text:?}");
+    forge(&folder, "\"say won\"", "\"say one\"");
+    trefoil(&folder, &provider, &["replay", &new]).exits(0);
+    trefoil(&folder, &provider, &["runs", "delete", &run]).exits(0);
+    let gone = trefoil(&folder, &provider, &["replay", &new]);
+    assert!(gone.code == 1 && gone.out.contains("which cannot be read"), "{gone:?}");
+    assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
+}
+
+#[test]
+fn a_fork_keeps_what_is_complete_and_asks_again_from_a_step_on() {
+    let (folder, provider, run, before) = begun();
+    // What is forked is what ran, whatever the file says now.
+    folder.write("main.yaml", pipeline(&[("one", "x", "say something else")]));
+    let all = trefoil(&folder, &provider, &["runs", "fork", &run]);
+    all.exits(0).says(&["3 results of run", "0 calls made"]);
+    assert_eq!(all.out, "three after two after say one\n");
+    assert_eq!(provider.asked().len(), before);
+    let some = trefoil(&folder, &provider, &["runs", "fork", &run, "--from", "two", "--explain"]);
+    some.exits(0).says(&[" kept  one", "again  two", "again  three", "2 calls made"]);
+    assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
+    trefoil(&folder, &provider, &["replay", &newest(&folder, &provider)]).exits(0);
+    trefoil(&folder, &provider, &["runs", "fork", &run, "--from", "tow"]).exits(2).says(&["the run has no step `tow`"]);
+}
+
+#[test]
+fn two_runs_are_compared_step_by_step_and_word_by_word() {
+    let (folder, provider, run, before) = begun();
+    let steps = [("uno", "x", "say one"), ("two", "{{uno}}", "two well after {{text}}"), ("four", "y", "four")];
+    folder.write("edited.yaml", pipeline(&steps));
+    trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml", "-q"]).exits(0);
+    let new = newest(&folder, &provider);
+    let diff = trefoil(&folder, &provider, &["runs", "diff", &run, &new]);
+    diff.exits(0);
+    for line in [
+        format!("a  {run}  main  completed  3 calls, 30 tokens in, 9 out, $?, "),
+        format!("b  {new}  main  completed  2 calls, 20 tokens in, 6 out, $?, "),
+        "   same  uno (a: one)  kept; a: 13 tokens, $?".to_owned(),
+        "changed  two  13 tokens, $?, ".to_owned(),
+        "           user message, edited.yaml:19: two {+well+} after say one\n".to_owned(),
+        "           answer: two {+well+} after say one\n".to_owned(),
+        " only a  three  13 tokens, $?, ".to_owned(),
+        "           answer: three after two after say one\n".to_owned(),
+        " only b  four  13 tokens, $?, ".to_owned(),
+        " output  [-three after two after say one-]{+four+}\n".to_owned(),
+    ] {
+        assert!(diff.out.contains(&line), "{line}\n{}", diff.out);
+    }
+    assert!(!diff.out.contains('\x1b'), "nobody sees colours in a pipe");
+    let mut colored = command(&folder, &provider, &["runs", "diff", &run, &new]);
+    colored.env("CLICOLOR_FORCE", "1");
+    assert!(crate::world::finish(colored).out.contains("two \x1b["));
+    let json = trefoil(&folder, &provider, &["runs", "diff", &run, &new, "--output", "json"]).json();
+    let steps = json["steps"].as_array().unwrap();
+    let keys = |side: &str| steps.iter().map(|step| step[side]["key"].as_str()).collect::<Vec<_>>();
+    assert_eq!(keys("a"), [Some("one"), Some("two"), Some("three"), None]);
+    assert_eq!(keys("b"), [Some("uno"), Some("two"), None, Some("four")]);
+    assert_eq!((&steps[0]["same"], &steps[1]["same"]), (&true.into(), &false.into()));
+    assert_eq!(steps[0]["b"]["kept"]["run"], run.as_str());
+    let reason = &steps[1]["request"][0];
+    assert_eq!((&reason["text"], &reason["source"]), (&"user message".into(), &"edited.yaml:19".into()));
+    assert_eq!(reason["words"][1]["added"], "well ");
+    assert_eq!(json["a"]["usage"]["input_tokens"], 30);
+    // Beside itself, nothing is otherwise.
+    let same = trefoil(&folder, &provider, &["runs", "diff", &run, &run]);
+    assert_eq!(same.out.matches("   same  ").count(), 3, "{}", same.out);
+    assert!(!same.out.contains("changed"), "{}", same.out);
+    assert_eq!(provider.asked().len(), before + 2, "nothing was asked for that");
 }
 
 /// A second process that ends in the middle leaves a run that goes on as if nothing had happened: it still knows the first one.
@@ -124,8 +237,16 @@ fn what_must_not_be_done_twice_ends_the_run_unless_somebody_says_so() {
     let run = only(&folder, &provider);
     folder.write("w.yaml", workflow("second"));
     let refused = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml", "--allow-command"]);
-    refused.exits(1).says(&["WOULD_REPEAT", "--rerun SEND"]);
+    refused.exits(1).says(&["WOULD_REPEAT", "--rerun SEND", "to continue: trefoil resume"]);
     assert_eq!(sent(), "first\n");
+    // The run that stopped for it goes on when somebody says so.
+    let stopped = newest(&folder, &provider);
+    trefoil(&folder, &provider, &["replay", &stopped]).exits(0);
+    trefoil(&folder, &provider, &["resume", "--all", "--allow-command"]).exits(0).says(&["no run can continue now"]);
+    trefoil(&folder, &provider, &["resume", &stopped, "--allow-command"]).exits(1).says(&["WOULD_REPEAT"]);
+    trefoil(&folder, &provider, &["resume", &stopped, "--allow-command", "--rerun", "SEND"]).exits(0);
+    assert_eq!(sent(), "first\nsecond\n");
+    std::fs::write(folder.path().join("sent.txt"), "first\n").unwrap();
     folder.write("w.yaml", workflow("first"));
     let from = ["resume", &run, "--with", "w.yaml", "--allow-command", "--from", "SEND"];
     trefoil(&folder, &provider, &from).exits(1).says(&["WOULD_REPEAT"]);

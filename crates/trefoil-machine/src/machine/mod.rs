@@ -47,7 +47,7 @@ use crate::request::{Activity, Request, Usage};
 
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
-pub use replay::{Kept, Past, Rebuild, Reopening, Replay, Resumed, Scan, Unwatched, Watcher};
+pub use replay::{Difference, Kept, Past, Rebuild, Reopening, Replay, Resumed, Scan, Unwatched, Watcher, What};
 use turn::{Core, Turn};
 
 /// Tasks done at a stretch, before others have their turn. Nothing that a run does depends on it.

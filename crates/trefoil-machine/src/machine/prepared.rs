@@ -3,11 +3,11 @@
 //! Patterns are compiled when they are first needed, as [`Schemas`] are: a program with many of them starts as fast as one
 //! without.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use regex::Regex;
-use trefoil_ir::{Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
+use trefoil_ir::{Flow, Program, Source, Step, StepId, StepKind, ToolKind, ValidatorKind, walk};
 use trefoil_template::HoleKind;
 
 use super::steps::graph::Plan;
@@ -82,6 +82,30 @@ impl Prepared {
         let facts = self.steps.get(step.index())?;
         let StepKind::Graph(graph) = &self.program.step(step)?.kind else { return None };
         Some(facts.graph.get_or_init(|| Arc::new(Plan::of(graph))).clone())
+    }
+
+    /// Whether a run can come to an effect with these labels around it: see [`Activity::labels`](crate::Activity::labels).
+    pub fn has_effect(&self, labels: &[Arc<str>]) -> bool {
+        let program = &*self.program;
+        let body = |flow| program.flow(flow).map(|flow: &Flow| flow.body);
+        // A step, and how many labels are around it.
+        let mut open: Vec<(StepId, usize)> = body(program.entry).map(|step| (step, 0)).into_iter().collect();
+        let mut met = BTreeSet::new();
+        while let Some((id, before)) = open.pop() {
+            let Some(step) = program.step(id).filter(|_| met.insert((id, before))) else { continue };
+            let at = match &step.label {
+                None => before,
+                Some(label) if labels.get(before) == Some(label) => before + 1,
+                Some(_) => continue,
+            };
+            let beneath = walk::children(step).into_iter().chain(walk::callees(step).into_iter().filter_map(body));
+            let count = open.len();
+            open.extend(beneath.map(|step| (step, at)));
+            if open.len() == count && at == labels.len() && is_effect(&step.kind) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The pattern of a step's validator; none: it is no pattern.

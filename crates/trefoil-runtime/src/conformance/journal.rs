@@ -96,7 +96,12 @@ fn one_of_each_kind() -> Vec<Entry> {
         }]),
         partial: Some("so far".to_owned()),
         kept: Some(3),
-        from: Some(Box::new(Cited { run: "r0".to_owned(), key: Some(key("main/old")), content: ContentKey([6; 32]) })),
+        from: Some(Box::new(Cited {
+            run: "r0".to_owned(),
+            key: Some(key("main/old")),
+            content: ContentKey([6; 32]),
+            used: None,
+        })),
     };
     let tricky: Value = [
         ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),

@@ -16,10 +16,12 @@ mod past;
 mod queue;
 mod recovery;
 mod reopen;
+mod reuse;
 mod shown;
 mod suspend;
 mod told;
 mod turns;
+mod verify;
 mod watch;
 
 use std::sync::Arc;
@@ -29,14 +31,14 @@ use trefoil_prices::Price;
 use trefoil_template::{HoleKind, Value};
 
 use crate::limits::Places;
-use crate::ports::{JournalError, Ports, Secret};
+use crate::ports::{Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::{
     Answering, Basis, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started,
 };
 use trefoil_machine::request::Usage;
-use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed};
+use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
 
 use activity::World;
 pub use cancel::Cancel;
@@ -46,6 +48,7 @@ use recovery::Open;
 pub use recovery::{OnUnknown, Recovery};
 use told::STOPPED;
 use turns::Driver;
+pub use verify::{Verified, look_on, verify};
 
 /// How a run is run.
 #[derive(Debug, Clone)]
@@ -372,14 +375,7 @@ async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut 
                     read = Some(Read { replay, last: entry.kind.clone(), first: entry });
                 }
                 Some(Read { first, replay, last }) => {
-                    match replay.reopening(&entry)? {
-                        None => replay.entry(&entry, watcher)?,
-                        Some(next) => {
-                            let rebuild = replay.rebuild(first, next)?;
-                            let rebuild = reopen::rebuilt(journal, run, entry.seq, rebuild).await?;
-                            rebuild.end(&entry, replay, watcher)?;
-                        }
-                    }
+                    self::next(journal, run, first, replay, &entry, watcher).await?;
                     *last = entry.kind;
                 }
             }
@@ -388,6 +384,21 @@ async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut 
         tokio::task::yield_now().await;
     }
     read.ok_or_else(|| RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty")))
+}
+
+/// The next entry of a journal that is read.
+async fn next<W: Watcher + Send>(
+    journal: &dyn Journal,
+    run: &str,
+    first: &Entry,
+    replay: &mut Replay,
+    entry: &Entry,
+    watcher: &mut W,
+) -> Result<(), RunError> {
+    let Some(next) = replay.reopening(entry)? else { return replay.entry(entry, watcher) };
+    let rebuild = replay.rebuild(first, next)?;
+    let rebuild = reopen::rebuilt(journal, run, entry.seq, rebuild).await?;
+    rebuild.end(entry, replay, watcher)
 }
 
 fn journal_error(error: JournalError) -> RunError {

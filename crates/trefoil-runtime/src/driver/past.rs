@@ -55,10 +55,12 @@ impl Reader for Using<'_> {
 
 impl Watcher for Using<'_> {
     fn past(&mut self, at_ms: u64, past: Past<'_>) {
-        if let (Past::Ended(activity, _, about), Some(memo)) = (&past, &mut self.memo)
-            && let Some(cited) = &about.from
-        {
-            memo.used(&activity.key, cited);
+        if let Some(memo) = &mut self.memo {
+            match &past {
+                Past::Began(activity) => memo.met(activity),
+                Past::Ended(activity, _, about) => about.from.iter().for_each(|cited| memo.used(&activity.key, cited)),
+                _ => {}
+            }
         }
         self.teller.past(at_ms, past);
     }

@@ -11,9 +11,8 @@ use trefoil_template::Value;
 
 use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
-use super::memo::{Memo, Recalled};
+use super::memo::Memo;
 use super::queue::{self, Queue, Ready};
-use super::recovery;
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
@@ -45,7 +44,7 @@ pub struct Driver {
     /// What happened, to be told once the entries that led to it are written.
     untold: Vec<Untold>,
     /// What the machine asked for. It has an entry when nothing can take it back any more.
-    asked: Vec<Arc<Activity>>,
+    pub(super) asked: Vec<Arc<Activity>>,
     /// Model calls that wait for their turn.
     pub(super) queue: Queue,
     /// What has its entry already and is to be started.
@@ -62,11 +61,11 @@ pub struct Driver {
     places: Vec<Place>,
     finished: Option<Box<Result<Value, RunError>>>,
     /// What ends here goes on elsewhere.
-    stays: bool,
+    pub(super) stays: bool,
     /// Results from the time before the run was reopened.
-    kept: BTreeMap<Key, Kept>,
-    /// What an earlier run has.
-    memo: Option<Box<Memo>>,
+    pub(super) kept: BTreeMap<Key, Kept>,
+    /// What earlier runs have.
+    pub(super) memo: Option<Box<Memo>>,
 }
 
 /// What of the options still matters when a run has begun.
@@ -119,6 +118,7 @@ impl Driver {
     /// Nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Box<Self> {
         let Options { cancel, recovery, linger_ms, places, memo, .. } = options;
+        let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
         Box::new(Self {
             machine,
             keeps: world.ports.journal.keeps(),
@@ -140,7 +140,7 @@ impl Driver {
             finished: None,
             stays: false,
             kept: BTreeMap::new(),
-            memo: memo.map(Box::new),
+            memo,
         })
     }
 
@@ -178,7 +178,7 @@ impl Driver {
             if let Some(error) = next.and_then(|command| self.may_not(&command)) {
                 return Ended::With(Err(error));
             }
-            if let Some(error) = self.would_repeat() {
+            if let Err(error) = self.reuse() {
                 return Ended::With(Err(error));
             }
             self.schedule();
@@ -243,38 +243,10 @@ impl Driver {
             self.begin(now, ready);
         }
         for activity in std::mem::take(&mut self.asked) {
-            let kept = self.kept.remove(&activity.key).filter(|kept| kept.content == activity.content);
-            if let Some(Kept { seq, value, about, .. }) = kept {
-                let about = About { usage: None, kept: Some(seq), ..about };
-                self.tell_began(&activity);
-                self.done.push(Done { activity, result: Ok(value), about });
-                continue;
-            }
-            if let Some(Recalled::Kept(earlier, cited)) = self.memo.as_mut().map(|memo| memo.recall(&activity)) {
-                self.tell_began(&activity);
-                let about = About { usage: None, kept: None, from: Some(Box::new(cited)), ..earlier.about };
-                self.done.push(Done { activity, result: Ok(earlier.value), about });
-                continue;
-            }
             if let Some(ready) = self.queue.enter(activity) {
                 self.begin(now, ready);
             }
         }
-    }
-
-    /// Why a run that goes by an earlier one stops here, if it does: it has come to something that was done in that run, that is
-    /// different now, and that must not be done twice.
-    fn would_repeat(&mut self) -> Option<RunError> {
-        let memo = self.memo.as_deref()?;
-        let asked = memo
-            .repeated(&self.asked)
-            .find(|asked| !recovery::may_repeat(&self.world, &asked.request) && !memo.may_rerun(asked))?;
-        let (key, sort) = (asked.key.clone(), asked.request.sort());
-        let message = format!("this {sort} was run by the earlier run, and is not known to be safe to run again");
-        let location = self.world.prepared.program.step(asked.step).map(|step| step.origin);
-        let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);
-        let help = format!("if it may run again, say so: `--rerun {label}`");
-        Some(RunError { key: Some(key), location, ..RunError::new("WOULD_REPEAT", message) }.help(help))
     }
 
     /// Gives some of what was asked for its entries, and takes it: it is not started here.

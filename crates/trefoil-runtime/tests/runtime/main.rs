@@ -12,6 +12,7 @@ mod conversations;
 mod cut_off;
 mod drafts;
 mod driving;
+mod edits;
 mod graphs;
 mod holes;
 mod incomplete_answers;
@@ -28,3 +29,6 @@ mod suites;
 mod transport_retries;
 mod waiting;
 mod world;
+
+#[path = "../../../trefoil-machine/tests/machine/random.rs"]
+mod random;

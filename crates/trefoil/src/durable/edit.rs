@@ -1,17 +1,20 @@
 //! A run that goes by an earlier one: what is asked for as it was there is not done again.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_machine::Started;
+use trefoil_ir::Program;
 use trefoil_machine::journal::Basis;
+use trefoil_machine::{Key, Started};
+use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
-use trefoil_runtime::driver::memo::{Decision, Memo};
+use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
 use trefoil_store::Store;
 
 use super::Stored;
 use super::history::{prepared, reading};
-use super::why::{Line, line};
+use super::why::{Fate, Line, line};
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -32,13 +35,16 @@ pub struct Edited {
     pub ready: Ready,
     /// How the earlier run began: the new one has the same input.
     pub started: Started,
+    /// What that has results of.
+    had: Vec<Key>,
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
 
 impl Edited {
     /// What became of each step so far: kept, new, or done again and because of what.
     pub fn lines(&self) -> Lines {
-        Lines { flow: self.ready.flow().clone(), decisions: self.decisions.clone() }
+        let (flow, program) = (self.ready.flow().clone(), self.ready.program().clone());
+        Lines { flow, program, had: self.had.clone(), decisions: self.decisions.clone() }
     }
 
     /// Starts it, with the input of the earlier run.
@@ -55,6 +61,8 @@ impl Edited {
 /// What became of the steps of a run that goes by an earlier one.
 pub struct Lines {
     flow: Flow,
+    program: Arc<Program>,
+    had: Vec<Key>,
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
 
@@ -62,51 +70,107 @@ impl Lines {
     /// One an activity, in the order in which they were asked for.
     pub fn all(&self) -> Vec<Line> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
-        decisions.iter().filter_map(|decision| line(decision, &self.flow.loaded().files)).collect()
+        let files = &self.flow.loaded().files;
+        decisions.iter().filter_map(|decision| line(decision, files, &self.program)).collect()
+    }
+
+    /// What the earlier run has a result of and nothing has asked for, in its order. Of a run that has not ended well: so far.
+    pub fn unused(&self) -> Vec<Line> {
+        let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut met = BTreeSet::new();
+        for decision in decisions.iter() {
+            met.insert(decision.asked.key.without_try().to_owned());
+            if let Reuse::Kept { was: Some(was), .. } = &decision.is {
+                met.insert(was.without_try().to_owned());
+            }
+        }
+        let left = self.had.iter().filter(|key| !met.contains(key.without_try()));
+        left.map(|key| Line { key: key.clone(), fate: Fate::Unused, reasons: Vec::new() }).collect()
     }
 }
+
+/// Runs before the one that is gone by whose results are used where it has none itself.
+const BEFORE: usize = 8;
 
 impl Engine {
     /// A new run of an edited flow that uses the results of a run of the [store](Self::store): what is asked for as it was there is
     /// not done again. Model calls, tools and commands are compared by what is sent; a step that was renamed keeps its result if
-    /// that is equal. Tools and commands that were done with other arguments, and are not known to be safe to run twice, end the
+    /// that is equal. Tools and commands that were done with other arguments, and are not known to be safe to run twice, stop the
     /// run with `WOULD_REPEAT` unless [`Edit::rerun`] names their steps.
+    ///
+    /// If that run itself used the results of an earlier one, those are used, too, where it has none: an edit that is taken back
+    /// costs nothing, and a run that failed early loses nothing.
     ///
     /// # Errors
     ///
     /// [`Error::Store`] if there is no such run or its content is gone; [`Error::NotStarted`] with everything that is missing, or if
     /// there is no step [`Edit::from`].
     pub async fn edit(&self, run: &str, flow: &Flow, edit: &Edit) -> Result<Edited> {
-        let Some(owner) = self.owner() else {
-            return Err(Error::NotStarted(Findings::said(
-                "the engine has no store",
-                "give it one with `Engine::store`",
-            )));
-        };
-        let store: Arc<dyn Store> = owner.store().clone();
+        let store = self.kept_runs()?;
         let stored = Stored::read(&*store, run).await?;
-        let memo = memo(store, &stored, edit).await?;
-        let started = stored.started.clone();
-        let basis = Basis { run: started.run.clone(), from: edit.from.clone(), rerun: edit.rerun.clone() };
-        let engine = self.clone().seed(started.flags.seed);
         let now = stored.now();
         // What the manifest says of models may be what was edited.
-        let engine = if now.answers == "manifest" { engine } else { engine.with_models_of(&now) };
-        let decisions = memo.decisions();
-        let ready = engine.ready(flow)?.based_on(basis, memo);
-        Ok(Edited { ready, started, decisions })
+        let engine = if now.answers == "manifest" { self.clone() } else { self.clone().with_models_of(&now) };
+        engine.based_on(store, &stored, flow, edit).await
+    }
+
+    /// A new run of what a run of the [store](Self::store) ran, with its models and its input: everything that is complete there
+    /// is kept, but what [`Edit::from`] says. See [`edit`](Self::edit).
+    ///
+    /// # Errors
+    ///
+    /// As [`edit`](Self::edit).
+    pub async fn fork(&self, run: &str, edit: &Edit) -> Result<Edited> {
+        let store = self.kept_runs()?;
+        let stored = Stored::read(&*store, run).await?;
+        let engine = self.clone().with_models_of(&stored.now());
+        engine.based_on(store, &stored, &stored.flow, edit).await
+    }
+
+    async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
+        let memo = memo(store, stored, edit).await?;
+        let started = stored.started.clone();
+        let basis = Basis { run: started.run.clone(), from: edit.from.clone(), rerun: edit.rerun.clone() };
+        let (had, decisions) = (memo.results(), memo.decisions());
+        let ready = self.clone().seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
+        Ok(Edited { ready, started, had, decisions })
+    }
+
+    fn kept_runs(&self) -> Result<Arc<dyn Store>> {
+        match self.owner() {
+            Some(owner) => Ok(owner.store().clone()),
+            None => {
+                Err(Error::NotStarted(Findings::said("the engine has no store", "give it one with `Engine::store`")))
+            }
+        }
     }
 }
 
-/// What a run has that can be used.
+/// What a run has that can be used, and the runs that it used itself.
 pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) -> Result<Memo> {
+    let of_run = |error: RunError| Error::NotStarted(Findings::of_run(&stored.flow, &error));
+    let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
+    let mut basis = stored.started.basis.clone();
+    for _ in 0..BEFORE {
+        let Some(before) = basis.take() else { break };
+        // A run that is gone, or that this version cannot follow, has nothing to use.
+        let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
+        let Ok(mut older) = own(store.clone(), &earlier).await else { break };
+        if let Some(step) = &before.from {
+            older.drop_from(step);
+        }
+        memo = memo.over(older);
+        basis = earlier.started.basis;
+    }
+    let mut memo = memo.rerunning(edit.rerun.iter().cloned());
+    if let Some(step) = edit.from.as_ref().filter(|step| !memo.drop_from(step)) {
+        let message = format!("the run has no step `{step}`; it has: `{}`", memo.steps().join("`, `"));
+        return Err(Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run")));
+    }
+    Ok(memo)
+}
+
+async fn own(store: Arc<dyn Store>, stored: &Stored) -> std::result::Result<Memo, RunError> {
     let ports = reading(store, &stored.started, Arc::new(NoEvents));
-    let read = Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await;
-    let memo = read.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
-    let memo = memo.rerunning(edit.rerun.iter().cloned());
-    let Some(step) = &edit.from else { return Ok(memo) };
-    memo.from_step(step).map_err(|steps| {
-        let message = format!("the run has no step `{step}`; it has: `{}`", steps.join("`, `"));
-        Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run"))
-    })
+    Memo::of(prepared(stored), &stored.started.run, ports, &Options::default()).await
 }

@@ -89,7 +89,7 @@ impl ModelProvider for Labels {
 }
 
 /// A journal that is read.
-struct Stays(Arc<dyn Store>);
+pub(super) struct Stays(pub Arc<dyn Store>);
 
 #[async_trait]
 impl Journal for Stays {

@@ -3,18 +3,22 @@
 mod answer;
 mod bundle;
 mod cancel;
+mod diff;
 mod edit;
 mod ended;
 mod history;
 mod resume;
+mod verify;
 mod why;
 
 pub use answer::{Trial, try_answer};
 pub use bundle::{Packed, unpack};
 pub use cancel::cancel;
-pub use edit::{Edit, Edited};
+pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
+pub use edit::{Edit, Edited, Lines};
 pub(crate) use ended::ended;
 pub use history::history;
 pub(crate) use history::program_of;
 pub use resume::Stored;
-pub use why::Line;
+pub use verify::verify;
+pub use why::{Fate, Hunk, Line, Part, Place, Reason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff};

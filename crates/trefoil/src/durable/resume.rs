@@ -88,18 +88,19 @@ impl Engine {
             )));
         };
         let stored = Stored::read(&**owner.store(), run).await?;
-        self.ready_again(&stored).await?.resume(&stored.started.run).await
+        self.ready_again(&stored, &[]).await?.resume(&stored.started.run).await
     }
 
-    /// Ready to go on with a run: with what it uses of an earlier one, if that is still there.
+    /// Ready to go on with a run: with what it uses of an earlier one, if that is still there. `rerun`: as [`Edit::rerun`].
     #[doc(hidden)]
-    pub async fn ready_again(&self, stored: &Stored) -> Result<Ready> {
+    pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
         let (Some(basis), Some(owner)) = (&stored.started.basis, self.owner()) else { return Ok(ready) };
         let store: Arc<dyn Store> = owner.store().clone();
         // A run that is gone has nothing to use: what is left is done.
         let Ok(earlier) = Stored::read(&*store, &basis.run).await else { return Ok(ready) };
-        let edit = Edit { from: basis.from.clone(), rerun: basis.rerun.clone() };
+        let rerun = basis.rerun.iter().chain(rerun).cloned().collect();
+        let edit = Edit { from: basis.from.clone(), rerun };
         let memo = memo(store, &earlier, &edit).await?;
         Ok(ready.based_on((**basis).clone(), memo))
     }

@@ -166,6 +166,12 @@ impl Ready {
         &self.flow
     }
 
+    /// The program, with the models that answer.
+    #[cfg(feature = "store")]
+    pub(crate) fn program(&self) -> &Arc<trefoil_ir::Program> {
+        &self.prepared.program
+    }
+
     /// The id that the run will have.
     #[doc(hidden)]
     pub fn run(&self) -> &str {

@@ -4,6 +4,7 @@
 //! The order in which activities were asked for is not compared: an engine that asks for two of them the other way round, or
 //! for a timer more, still goes on with the run. What has ended is found by its key, and its content has to be the same.
 
+mod differences;
 mod reopen;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use indexmap::IndexMap;
 use trefoil_ir::SEMANTICS;
 use trefoil_template::Value;
 
+pub use differences::{Difference, What};
 pub use reopen::{Kept, Rebuild, Reopening, Scan};
 
 use super::prepared::Prepared;
@@ -48,6 +50,8 @@ pub struct Resumed {
     pub kept: BTreeMap<Key, Kept>,
     /// What whoever goes on with the run should know.
     pub notes: Vec<String>,
+    /// Of a replay that [collects](Replay::to_compare) them: what the journal says otherwise than the program.
+    pub differences: Vec<Difference>,
     /// The number of the next entry.
     pub next_seq: u64,
     /// The last entry's time stamp.
@@ -138,6 +142,8 @@ pub struct Replay {
     finished: Option<Result<Value, RunError>>,
     /// Ended by the journal.
     ended: bool,
+    /// What the journal says otherwise than the program, where that is collected; none: the first of it ends the replay.
+    differences: Option<Vec<Difference>>,
     next_seq: u64,
     at_ms: u64,
 }
@@ -155,7 +161,7 @@ impl Replay {
     /// the semantics is gone on with as long as it asks for the same.
     pub fn begin(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
         let traces = watcher.wants_provenance();
-        Self::begin_with(prepared, first, &Changes::default(), traces, watcher)
+        Self::begin_with(prepared, first, &Changes::default(), (traces, None), watcher)
     }
 
     /// The same, with other limits.
@@ -163,7 +169,7 @@ impl Replay {
         prepared: Arc<Prepared>,
         first: &Entry,
         limits: &Changes,
-        traces: bool,
+        (traces, mut differences): (bool, Option<Vec<Difference>>),
         watcher: &mut dyn Watcher,
     ) -> Result<Self, RunError> {
         version(first)?;
@@ -180,11 +186,9 @@ impl Replay {
             ));
         } else if then.fingerprint != now {
             let short = |text: &str| text.chars().take(16).collect::<String>();
-            return Err(differs(format!(
-                "the journal is for program {}, but this is program {}",
-                short(&then.fingerprint),
-                short(&now)
-            )));
+            let message =
+                format!("the journal is for program {}, but this is program {}", short(&then.fingerprint), short(&now));
+            differences::note(&mut differences, Difference::of(first.seq, None, What::Program, message))?;
         }
         let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
         machine.change(limits);
@@ -206,6 +210,7 @@ impl Replay {
             more: false,
             finished: None,
             ended: false,
+            differences,
             next_seq: first.seq.saturating_add(1),
             at_ms: first.at_ms,
         };
@@ -309,13 +314,14 @@ impl Replay {
             }
         }
         watcher.past(entry.at_ms, Past::Finished(&self.machine, output, error));
-        match (&self.finished, error) {
-            (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => Ok(()),
+        let message = match (&self.finished, error) {
+            (Some(Ok(_)), None) | (Some(Err(_)), Some(_)) => return self.compare_end(entry.seq, output, error),
             _ => {
                 let what = if error.is_some() { "failed" } else { "succeeded" };
-                Err(differs(format!("entry {} says that the run {what}, but the program disagrees", entry.seq)))
+                format!("entry {} says that the run {what}, but the program disagrees", entry.seq)
             }
-        }
+        };
+        self.differ(Difference::of(entry.seq, None, What::End, message))
     }
 
     /// What an entry reopens, if it does: the entries before it have to be replayed [anew](Self::rebuild).
@@ -348,7 +354,7 @@ impl Replay {
             let (Some((_, activity)), Some(recorded)) = (self.asked.swap_remove(key), self.recorded.remove(key)) else {
                 return Err(differs(format!("entry {} gives `{key}` up, which is not in progress", entry.seq)));
             };
-            recorded.holds(&activity)?;
+            self.hold(&recorded, &activity)?;
             watcher.past(entry.at_ms, Past::Lost(&activity, one));
         }
         if !lost.is_empty() {
@@ -383,7 +389,7 @@ impl Replay {
                     watcher.past(entry.at_ms, Past::Began(&activity));
                     self.machine.not_made(&activity);
                 }
-                recorded.holds(&activity)?;
+                self.hold(&recorded, &activity)?;
                 watcher.past(entry.at_ms, Past::Ended(&activity, &result, about));
             }
             // Nobody wanted it any more: what it used counts.
@@ -392,8 +398,14 @@ impl Replay {
                     watcher.past(entry.at_ms, Past::Ended(activity, &result, about));
                 }
             }
-            (None, Some(recorded)) => return Err(recorded.unasked(key)),
-            (_, None) => return Err(differs(format!("entry {} ends `{key}`, which is not in progress", entry.seq))),
+            (None, Some(recorded)) => return self.differ(recorded.unasked(key)),
+            (asked, None) => {
+                let message = format!("entry {} ends `{key}`, which is not in progress", entry.seq);
+                self.differ(Difference::of(entry.seq, Some(key), What::Unknown, message))?;
+                if asked.is_none() {
+                    return Ok(());
+                }
+            }
         }
         let completion = Completion {
             key: key.clone(),
@@ -449,15 +461,15 @@ impl Replay {
         for (key, (at, activity)) in std::mem::take(&mut self.asked) {
             match self.recorded.remove(&key) {
                 Some(recorded) => {
-                    recorded.holds(&activity)?;
+                    self.hold(&recorded, &activity)?;
                     restart.push((recorded.seq, activity));
                 }
                 None => starts.push((at, Command::Start(activity))),
             }
         }
-        let unasked = self.recorded.iter().find(|(key, _)| !self.cancelled.contains_key(*key));
-        if let Some((key, recorded)) = unasked {
-            return Err(recorded.unasked(key));
+        let unasked = self.recorded.iter().filter(|(key, _)| !self.cancelled.contains_key(*key));
+        for difference in unasked.map(|(key, recorded)| recorded.unasked(key)).collect::<Vec<_>>() {
+            self.differ(difference)?;
         }
         restart.sort_by_key(|(seq, _)| *seq);
         starts.sort_by_key(|(at, _)| *at);
@@ -475,34 +487,11 @@ impl Replay {
             fruitless: self.fruitless,
             finished,
             notes: self.notes,
+            differences: self.differences.unwrap_or_default(),
             next_seq: self.next_seq,
             at_ms: self.at_ms,
             machine: Machine { pieces: false, ..self.machine },
         })
-    }
-}
-
-impl Recorded {
-    /// Whether it is what the program asks for now.
-    fn holds(&self, asked: &Activity) -> Result<(), RunError> {
-        let Self { seq, sort, content } = self;
-        let key = &asked.key;
-        if asked.request.sort() != sort {
-            let now = asked.request.sort();
-            return Err(differs(format!("entry {seq} is `{key}` ({sort}), but the program asks for `{key}` ({now})")));
-        }
-        if asked.content != *content {
-            let now = asked.content;
-            return Err(differs(format!(
-                "entry {seq} is `{key}` ({sort}) with content {content}, but the program asks for it with content {now}"
-            )));
-        }
-        Ok(())
-    }
-
-    fn unasked(&self, key: &Key) -> RunError {
-        let Self { seq, sort, .. } = self;
-        differs(format!("entry {seq} is `{key}` ({sort}), but the program does not ask for that"))
     }
 }
 

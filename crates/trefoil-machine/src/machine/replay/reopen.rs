@@ -149,7 +149,8 @@ impl Rebuild {
             models: None,
         };
         let traces = before.machine.core.traces;
-        let replay = Replay::begin_with(prepared, first, &limits, traces, &mut active)?;
+        let differences = before.differences.clone();
+        let replay = Replay::begin_with(prepared, first, &limits, (traces, differences), &mut active)?;
         let all = before.reopenings.iter().chain([&next]);
         let void = all.map(|one| (one.seq, one.again.iter().cloned().collect())).collect();
         Ok(Self { replay, void, strangers: BTreeMap::new(), active })

@@ -1,0 +1,87 @@
+//! `trefoil replay RUN`: whether a journal is true.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+use trefoil::runs::{Difference, Verified, verify};
+use trefoil::store::Store as _;
+
+use crate::harmless::safe;
+use crate::runs::show::Output;
+use crate::runs::{past, print, print_json};
+use crate::store::{StoreArgs, block_on, full_id, wait};
+use crate::{exit, output};
+
+/// Verify a run's journal: run its workflow against the results in it, without doing anything, and compare every request and the end
+#[derive(Args)]
+pub struct Replay {
+    /// The run's id, or its first characters
+    run: String,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// Exit code 0: the journal says what the workflow does; 1: it says something else; 2: no such run, or it cannot be read.
+pub fn run(args: &Replay) -> u8 {
+    replay(args).unwrap_or_else(|code| code)
+}
+
+fn replay(args: &Replay) -> Result<u8, u8> {
+    let store = Arc::new(args.store.look_into()?);
+    let record = wait(async { store.record(&full_id(&store, &args.run).await?).await })?;
+    let stored = past::read(&store, &record.run)?;
+    let verified = block_on(verify(store.clone(), &stored))?.map_err(|error| past::unreadable(&error))?;
+    let holds = if verified.holds() { exit::OK } else { exit::FAILED };
+    let written = match args.output {
+        Output::Json => print_json(&[as_json(&record.run, &verified)]),
+        Output::Text => {
+            verified.notes.iter().for_each(|note| output::note(note));
+            print(&lines(&record.run, &record.flow, &verified))
+        }
+    };
+    Ok(holds.max(written))
+}
+
+fn lines(run: &str, flow: &str, verified: &Verified) -> Vec<String> {
+    let Verified { entries, results, cited, ended, differences, .. } = verified;
+    let count = |n: u64, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    let mut lines = vec![format!("run       {run}"), format!("flow      {flow}")];
+    let results = count(*results, "result", "results");
+    lines.push(format!("compared  {}, {results}", count(*entries, "entry", "entries")));
+    for (run, n) in cited {
+        lines.push(format!("kept      {} of run {run}", count(*n, "result", "results")));
+    }
+    for Difference { what, message, .. } in differences {
+        lines.push(format!("differs   {}: {}", what.name(), safe(message)));
+    }
+    let end = if *ended { "" } else { ", as far as it goes: the run has not ended" };
+    lines.push(match differences.len() {
+        0 => format!("verified  the journal says what the workflow does{end}"),
+        n => format!("failed    {}", count(n as u64, "difference", "differences")),
+    });
+    lines
+}
+
+fn as_json(run: &str, verified: &Verified) -> Json {
+    let Verified { entries, results, cited, ended, differences, notes } = verified;
+    let differences: Vec<Json> = differences
+        .iter()
+        .map(|Difference { seq, key, what, message }| {
+            json!({ "entry": seq, "key": key, "what": what.name(), "message": message })
+        })
+        .collect();
+    json!({
+        "run": run,
+        "verified": verified.holds(),
+        "entries": entries,
+        "results": results,
+        "kept": cited,
+        "ended": ended,
+        "differences": differences,
+        "notes": notes,
+    })
+}

@@ -1,0 +1,101 @@
+//! Why steps were done again, and texts against each other, for people.
+
+use anstyle::{AnsiColor, Effects, Style};
+use trefoil::runs::{Fate, Line, Part, Reason, TextReason, WordDiff};
+use trefoil_runtime::Usage;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::words::{grouped, money, safe};
+
+/// Words around a change.
+const CONTEXT: usize = 4;
+/// Characters of a change that are shown at each end.
+const ENDS: usize = 60;
+
+/// What became of each step, one a line, reasons beneath each other.
+pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
+    let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| line.key.as_str().width()).max();
+    let width = width.unwrap_or(0);
+    let mut all = Vec::new();
+    for line in lines {
+        let key = safe(line.key.as_str()).into_owned();
+        let head = format!("{:>6}  {key}", line.fate.name());
+        let mut notes: Vec<String> = line.reasons.iter().map(|one| reason(one, color)).collect();
+        if let Fate::Kept { was: Some(was), .. } = &line.fate {
+            notes.push(format!("it was `{}` before", safe(was.as_str())));
+        }
+        let mut notes = notes.into_iter();
+        let pad = " ".repeat(width.saturating_sub(key.width()));
+        all.push(notes.next().map_or_else(|| head.clone(), |note| format!("{head}{pad}  {note}")));
+        all.extend(notes.map(|note| format!("{}{note}", " ".repeat(width.max(key.width()) + 10))));
+    }
+    all
+}
+
+/// A reason, with the words that changed.
+pub fn reason(reason: &Reason, color: bool) -> String {
+    let words = safe(&reason.to_string()).into_owned();
+    match reason {
+        Reason::Text(TextReason { diff, .. }) => format!("{words}: {}", in_line(diff, color)),
+        _ => words,
+    }
+}
+
+/// The changes of a text in a line, with some words around them.
+pub fn in_line(diff: &WordDiff, color: bool) -> String {
+    diff.parts(Some(CONTEXT)).iter().map(|part| shown(part, color, Some(ENDS))).collect()
+}
+
+/// A part of a text, as one line.
+fn shown(part: &Part, color: bool, most: Option<usize>) -> String {
+    let line = |text: &str| {
+        let text = most.map_or_else(|| text.to_owned(), |most| middle_cut(text, most));
+        safe(&text.replace('\n', "⏎")).into_owned()
+    };
+    // The space after a word is no part of what is marked.
+    let marked = |text: &str, open: &str, close: &str| {
+        let text = line(text);
+        let word = text.trim_end();
+        if word.is_empty() {
+            format!("{open}{text}{close}")
+        } else {
+            format!("{open}{word}{close}{}", text.get(word.len()..).unwrap_or_default())
+        }
+    };
+    let styled = |style: Style, text: &str| marked(text, &style.to_string(), &format!("{style:#}"));
+    match part {
+        Part::Same(text) => safe(&text.replace('\n', "⏎")).into_owned(),
+        Part::Cut => "...".to_owned(),
+        Part::Removed(text) if color => styled(AnsiColor::Red.on_default().effects(Effects::STRIKETHROUGH), text),
+        Part::Added(text) if color => styled(AnsiColor::Green.on_default().effects(Effects::UNDERLINE), text),
+        Part::Removed(text) => marked(text, "[-", "-]"),
+        Part::Added(text) => marked(text, "{+", "+}"),
+    }
+}
+
+/// A long text without its middle.
+fn middle_cut(text: &str, ends: usize) -> String {
+    let count = text.chars().count();
+    if count <= ends.saturating_mul(2).saturating_add(3) {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(ends).collect();
+    let tail: String = text.chars().skip(count - ends).collect();
+    format!("{head}...{tail}")
+}
+
+/// What results that were kept would have used: `13 tokens, $0.0012`; none: there was no model call.
+pub fn saved<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Option<String> {
+    let mut all = Usage::default();
+    let mut calls = 0u64;
+    for line in lines {
+        if let Fate::Kept { saved: Some(usage), .. } = &line.fate {
+            all.add(*usage);
+            calls += 1;
+        }
+    }
+    (calls > 0).then(|| {
+        let tokens = if all.is_known() { grouped(all.total()) } else { format!("{}+?", grouped(all.total())) };
+        format!("{tokens} tokens, {}", money(&all))
+    })
+}

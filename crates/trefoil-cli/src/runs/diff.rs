@@ -1,0 +1,177 @@
+//! `trefoil runs diff A B`
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Map, Value as Json, json};
+use trefoil::runs::{Part, Reason, RunDiff, RunSide, StepDiff, StepSide, TextReason, ValueReason, WordDiff, compare};
+
+use super::print_json;
+use super::show::Output;
+use crate::commands::run::did_not_start;
+use crate::harmless::safe;
+use crate::output;
+use crate::run::words::{line, total};
+use crate::run::{money, time, why};
+use crate::store::{StoreArgs, block_on, full_id, wait};
+
+/// Compare two runs: steps by their keys, prompts and answers word by word, tokens, money and time
+#[derive(Args)]
+pub struct Diff {
+    /// The first run: its id, or its first characters
+    a: String,
+    /// The second run
+    b: String,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub fn run(args: &Diff) -> Result<u8, u8> {
+    let store = Arc::new(args.store.look_into()?);
+    let (a, b) = wait(async { Ok((full_id(&store, &args.a).await?, full_id(&store, &args.b).await?)) })?;
+    let diff = block_on(compare(store, &a, &b))?.map_err(|error| did_not_start(&error))?;
+    if args.output.is_json() {
+        return Ok(print_json(&[as_json(&diff)]));
+    }
+    let lines = lines(&diff, output::colored_result());
+    // Texts are made harmless where they are put in: colours are not.
+    Ok(output::result(&format!("{}\n", lines.join("\n"))))
+}
+
+/// Columns of the word that says what a step is.
+const WORD: usize = 7;
+
+fn lines(diff: &RunDiff, color: bool) -> Vec<String> {
+    let whole = |name: &str, side: &RunSide| {
+        let RunSide { run, flow, status, calls, usage, duration_ms, error } = side;
+        let error = error.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+        format!("{name}  {run}  {}  {status}{error}  {}", safe(flow), total(*calls, usage, *duration_ms))
+    };
+    let mut lines = vec![whole("a", &diff.a), whole("b", &diff.b)];
+    for step in &diff.steps {
+        lines.extend(of_step(step, color));
+    }
+    if let Some(output) = diff.output.as_ref().filter(|output| !output.is_same()) {
+        lines.push(format!("{:>WORD$}  {}", "output", why::in_line(output, color)));
+    }
+    lines
+}
+
+fn of_step(step: &StepDiff, color: bool) -> Vec<String> {
+    let key = |side: &StepSide| safe(side.key.as_str()).into_owned();
+    let head =
+        |word: &str, name: String, figures: String| format!("{word:>WORD$}  {name}  {figures}").trim_end().to_owned();
+    let inner = |text: String| format!("{}{text}", " ".repeat(WORD + 4));
+    match (&step.a, &step.b) {
+        (Some(a), Some(b)) => {
+            let name = if a.key == b.key { key(b) } else { format!("{} (a: {})", key(b), key(a)) };
+            let mut lines = vec![head(if step.is_same() { "same" } else { "changed" }, name, figures(a, b))];
+            lines.extend(step.request.iter().map(|one| inner(why::reason(one, color))));
+            let answer = step.answer.as_ref().filter(|answer| !answer.is_same());
+            lines.extend(answer.map(|answer| inner(format!("answer: {}", why::in_line(answer, color)))));
+            if a.error != b.error || a.answer.is_some() != b.answer.is_some() {
+                lines.push(inner(format!("{}, was {}", end(b), end(a))));
+            }
+            lines
+        }
+        (one, other) => {
+            let word = if one.is_some() { "only a" } else { "only b" };
+            let Some(side) = one.as_ref().or(other.as_ref()) else { return Vec::new() };
+            let mut lines = vec![head(word, key(side), used(side))];
+            lines.extend(side.answer.as_ref().map(|answer| inner(format!("answer: {}", line(answer)))));
+            lines.extend(side.error.as_ref().map(|_| inner(end(side))));
+            lines
+        }
+    }
+}
+
+fn end(side: &StepSide) -> String {
+    match (&side.error, &side.answer) {
+        (Some(code), _) => format!("failed with {}", safe(code)),
+        (None, Some(_)) => "ended well".to_owned(),
+        (None, None) => "not ended".to_owned(),
+    }
+}
+
+/// `13 tokens, $0.0012, 12 ms`, or `kept`.
+fn used(side: &StepSide) -> String {
+    if side.kept.is_some() {
+        return "kept".to_owned();
+    }
+    let usage = side.usage.map(|usage| format!("{} tokens, {}", tokens(&usage), money(&usage)));
+    let time = side.duration_ms.map(time);
+    usage.into_iter().chain(time).collect::<Vec<_>>().join(", ")
+}
+
+fn tokens(usage: &trefoil::ports::Usage) -> String {
+    if usage.is_known() { usage.total().to_string() } else { format!("{}+?", usage.total()) }
+}
+
+fn figures(a: &StepSide, b: &StepSide) -> String {
+    let (a, b) = (used(a), used(b));
+    if a == b { b } else { format!("{b}; a: {a}") }
+}
+
+fn as_json(diff: &RunDiff) -> Json {
+    let side = |side: &RunSide| {
+        let RunSide { run, flow, status, error, calls, usage, duration_ms } = side;
+        json!({
+            "run": run, "flow": flow, "status": status.name(), "error": error, "calls": calls, "usage": usage,
+            "duration_ms": duration_ms,
+        })
+    };
+    let steps: Vec<Json> = diff.steps.iter().map(step).collect();
+    json!({ "a": side(&diff.a), "b": side(&diff.b), "steps": steps, "output": diff.output.as_ref().map(words) })
+}
+
+fn step(step: &StepDiff) -> Json {
+    let side = |side: &StepSide| {
+        let StepSide { key, sort, answer, error, kept, usage, duration_ms } = side;
+        json!({
+            "key": key, "sort": sort, "answer": answer, "error": error, "kept": kept, "usage": usage,
+            "duration_ms": duration_ms,
+        })
+    };
+    json!({
+        "same": step.is_same(),
+        "a": step.a.as_ref().map(side),
+        "b": step.b.as_ref().map(side),
+        "request": step.request.iter().map(reason).collect::<Vec<_>>(),
+        "answer": step.answer.as_ref().filter(|answer| !answer.is_same()).map(words),
+    })
+}
+
+/// A reason for programs.
+fn reason(reason: &Reason) -> Json {
+    let mut all = Map::new();
+    all.insert("what".to_owned(), reason.to_string().into());
+    match reason {
+        Reason::Text(TextReason { of, source, diff }) => {
+            all.insert("text".to_owned(), of.to_string().into());
+            all.insert("source".to_owned(), source.to_string().into());
+            all.insert("words".to_owned(), words(diff));
+        }
+        Reason::Value(ValueReason { of, path, before, now, from }) => {
+            all.insert(of.name().to_owned(), path.as_str().into());
+            all.insert("before".to_owned(), before.clone().into());
+            all.insert("now".to_owned(), now.clone().into());
+            all.insert("from".to_owned(), from.clone().into());
+        }
+        _ => {}
+    }
+    all.into()
+}
+
+/// Both texts as one: what is in both, what is gone, what is new.
+fn words(diff: &WordDiff) -> Json {
+    let part = |part: Part| match part {
+        Part::Same(text) => json!({ "same": text }),
+        Part::Removed(text) => json!({ "removed": text }),
+        Part::Added(text) => json!({ "added": text }),
+        Part::Cut => Json::Null,
+    };
+    diff.parts(None).into_iter().map(part).collect()
+}

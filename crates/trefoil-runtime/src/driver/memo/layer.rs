@@ -1,0 +1,142 @@
+//! What one earlier run has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Earlier;
+use crate::driver::Options;
+use crate::driver::past::Reader;
+use trefoil_machine::journal::Started;
+use trefoil_machine::key::{ContentKey, Key, own_step, without_try};
+use trefoil_machine::request::{Activity, Request};
+use trefoil_machine::{Past, Watcher};
+
+/// The results of a run.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// The run.
+    pub run: Arc<str>,
+    /// Results that may be used.
+    pub by_key: BTreeMap<Key, Earlier>,
+    /// Their order.
+    pub came: BTreeMap<Key, usize>,
+    /// What was begun, whether its result may be used or not, and its place in the order of that.
+    pub done: BTreeMap<Key, (usize, Arc<Activity>)>,
+    /// Why there is no result of some of it.
+    pub lost: BTreeMap<Key, Lost>,
+}
+
+/// Why what was done has no result that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// It failed, with this code.
+    Failed(String),
+    /// Somebody wants it to be done again.
+    Wanted,
+    /// The answer was made up, by this model.
+    MadeUp(String),
+    /// Something else has used it.
+    Taken(Key),
+}
+
+impl Layer {
+    /// Nothing yet.
+    pub fn of(run: &str) -> Self {
+        Self {
+            run: run.into(),
+            by_key: BTreeMap::new(),
+            came: BTreeMap::new(),
+            done: BTreeMap::new(),
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Whether there is a result of this.
+    pub fn has(&self, key: &Key, content: ContentKey) -> bool {
+        self.by_key.get(key).is_some_and(|earlier| earlier.activity.content == content)
+    }
+
+    /// The results that it has of other runs, by run and key there.
+    pub fn cited(&self) -> impl Iterator<Item = (String, Key)> {
+        self.by_key.iter().filter_map(|(key, earlier)| {
+            let cited = earlier.about.from.as_ref()?;
+            Some((cited.run.clone(), cited.key.clone().unwrap_or_else(|| key.clone())))
+        })
+    }
+
+    /// The labels of its steps.
+    pub fn labels(&self) -> impl Iterator<Item = String> {
+        self.done.values().filter_map(|(_, a)| a.labels.last()).map(ToString::to_string)
+    }
+
+    /// Drops the results of a step and of all that began after it, and of what a newer run has lost so. Whether there is such a step.
+    pub fn drop_from(&mut self, step: &str, void: &mut BTreeSet<Key>) -> bool {
+        let is_of = |activity: &Activity| {
+            activity.key.without_try() == step || activity.labels.iter().any(|label| **label == *step)
+        };
+        let first = self.done.values().filter(|(_, a)| is_of(a)).map(|(at, _)| *at).min();
+        if let Some(first) = first {
+            void.extend(self.done.iter().filter(|(_, (at, _))| *at >= first).map(|(key, _)| key.clone()));
+        }
+        self.drop_those(|key, _| void.contains(key).then_some(Lost::Wanted));
+        first.is_some()
+    }
+
+    /// Drops results, and keeps why.
+    pub fn drop_those(&mut self, why: impl Fn(&Key, &Earlier) -> Option<Lost>) {
+        let lost = &mut self.lost;
+        self.by_key.retain(|key, earlier| match why(key, earlier) {
+            None => true,
+            Some(why) => {
+                lost.insert(key.clone(), why);
+                false
+            }
+        });
+    }
+}
+
+/// Collects what a replay shows.
+pub struct Collect(pub Layer);
+
+impl Watcher for Collect {
+    fn past(&mut self, _at_ms: u64, past: Past<'_>) {
+        let layer = &mut self.0;
+        let at = layer.done.len();
+        let (activity, result, about) = match past {
+            Past::Began(activity) => {
+                let begun = || (at, Arc::new(activity.clone()));
+                layer.done.entry(activity.key.clone()).or_insert_with(begun);
+                return;
+            }
+            Past::Ended(activity, result, about) => (activity, result, about),
+            _ => return,
+        };
+        if let Err(error) = result {
+            layer.lost.insert(activity.key.clone(), Lost::Failed(error.code.clone()));
+        }
+        let (Ok(value), true) = (result, is_result(activity)) else { return };
+        layer.lost.remove(&activity.key);
+        let earlier = Earlier { activity: Arc::new(activity.clone()), value: value.clone(), about: about.clone() };
+        layer.came.insert(activity.key.clone(), layer.came.len());
+        layer.by_key.insert(activity.key.clone(), earlier);
+    }
+
+    fn wants_provenance(&self) -> bool {
+        true
+    }
+}
+
+/// Whether what came of it can be used. What costs nothing is asked again: what is set and what tools there are may be different now.
+/// That a limit of time was reached or a delay is over is no result; that a step has waited is one.
+fn is_result(activity: &Activity) -> bool {
+    let key = activity.key.as_str();
+    match activity.request {
+        Request::Decide(_) | Request::Describe(_) => false,
+        Request::Timer { .. } => own_step(key) == without_try(key),
+        Request::Model(_) | Request::Tool(_) | Request::Command(_) | Request::Human(_) => true,
+    }
+}
+
+impl Reader for Collect {
+    fn began(&mut self, _started: &Started, _options: &Options) {}
+}

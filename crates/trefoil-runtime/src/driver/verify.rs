@@ -1,0 +1,184 @@
+//! Whether a journal is true: the program is run against the results that the journal has, and nothing is done. What it asks for is
+//! held against what the journal says was asked for, and what it comes to against how the journal says it ended. What the journal
+//! says of an earlier run is looked up there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::journal_error;
+use crate::ports::Journal;
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::{Cited, Entry, EntryKind};
+use trefoil_machine::key::{ContentKey, Key};
+use trefoil_machine::machine::{Difference, What};
+use trefoil_machine::{Prepared, Replay, Unwatched, Watcher};
+use trefoil_template::Value;
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Entries that were read.
+    pub entries: u64,
+    /// Results that were given to the program, each for a request that was compared.
+    pub results: u64,
+    /// Of these, the results of earlier runs, by run.
+    pub cited: BTreeMap<String, u64>,
+    /// Whether the journal has the end of the run.
+    pub ended: bool,
+    /// Everything that the journal says otherwise than the program or an earlier run, in the order of the entries.
+    pub differences: Vec<Difference>,
+    /// What whoever wants to know should know: the semantics have another version now.
+    pub notes: Vec<String>,
+}
+
+impl Verified {
+    /// Whether the journal says what the program does.
+    pub fn holds(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Shows what a journal has to somebody, from its start to its end. Nothing is done.
+///
+/// # Errors
+///
+/// `JOURNAL_ERROR` if it cannot be read, `NONDETERMINISM` if it is of another program.
+pub async fn look_on<W: Watcher + Send>(
+    prepared: Arc<Prepared>,
+    run: &str,
+    journal: &dyn Journal,
+    watcher: &mut W,
+) -> Result<(), RunError> {
+    let begin = |entry: &Entry, watcher: &mut W| Replay::begin(prepared.clone(), entry, watcher);
+    let replay = follow(run, journal, watcher, begin, |_| ()).await?;
+    replay.end(watcher).map(|_| ())
+}
+
+/// A replay of a whole journal, as it is read. `each`: sees every entry before it is replayed.
+async fn follow<W: Watcher + Send>(
+    run: &str,
+    journal: &dyn Journal,
+    watcher: &mut W,
+    begin: impl Fn(&Entry, &mut W) -> Result<Replay, RunError>,
+    mut each: impl FnMut(&Entry),
+) -> Result<Replay, RunError> {
+    let mut replay: Option<(Entry, Replay)> = None;
+    let mut next = 0;
+    loop {
+        let page = journal.read(run, next).await.map_err(journal_error)?;
+        if page.is_empty() {
+            break;
+        }
+        for entry in page {
+            next = entry.seq.saturating_add(1);
+            each(&entry);
+            match &mut replay {
+                None => {
+                    let begun = begin(&entry, watcher)?;
+                    replay = Some((entry, begun));
+                }
+                Some((first, replay)) => super::next(journal, run, first, replay, &entry, watcher).await?,
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+    let empty = || RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty"));
+    replay.map(|(_, replay)| replay).ok_or_else(empty)
+}
+
+/// A result that is said to be of an earlier run.
+struct Citation {
+    seq: u64,
+    key: Key,
+    cited: Cited,
+    value: Value,
+}
+
+/// Compares a run's journal with its program, and with the journals of the runs that it cites.
+///
+/// # Errors
+///
+/// `JOURNAL_ERROR` if it cannot be read; `NONDETERMINISM` if it is not the journal of a run, or of a later version.
+pub async fn verify(prepared: Arc<Prepared>, run: &str, journal: &dyn Journal) -> Result<Verified, RunError> {
+    let mut verified = Verified::default();
+    let mut citations = Vec::new();
+    let begin = |entry: &Entry, watcher: &mut Unwatched| Replay::to_compare(prepared.clone(), entry, watcher);
+    let each = |entry: &Entry| note(&mut verified, entry, &mut citations);
+    let replay = follow(run, journal, &mut Unwatched, begin, each).await?;
+    let resumed = replay.end(&mut Unwatched)?;
+    verified.notes = resumed.notes;
+    verified.differences = resumed.differences;
+    look_up(journal, &citations, &mut verified.differences).await;
+    verified.differences.sort_by_key(|difference| difference.seq);
+    Ok(verified)
+}
+
+fn note(verified: &mut Verified, entry: &Entry, citations: &mut Vec<Citation>) {
+    verified.entries += 1;
+    match &entry.kind {
+        EntryKind::Completed { key, value, about } => {
+            verified.results += 1;
+            if let Some(cited) = about.from.as_deref().filter(|_| about.kept.is_none()) {
+                *verified.cited.entry(cited.run.clone()).or_default() += 1;
+                let (key, cited, value) = (key.clone(), cited.clone(), value.clone());
+                citations.push(Citation { seq: entry.seq, key, cited, value });
+            }
+        }
+        EntryKind::Failed { .. } => verified.results += 1,
+        EntryKind::Finished { .. } => verified.ended = true,
+        EntryKind::Reopened { .. } => verified.ended = false,
+        _ => {}
+    }
+}
+
+/// Holds what is said of earlier runs against their journals.
+async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mut Vec<Difference>) {
+    let runs: BTreeSet<&str> = citations.iter().map(|one| one.cited.run.as_str()).collect();
+    for run in runs {
+        let of_run = citations.iter().filter(|one| one.cited.run == run);
+        let wanted = of_run.clone().map(|one| one.cited.key.as_ref().unwrap_or(&one.key)).collect();
+        let results = results(journal, run, &wanted).await;
+        for Citation { seq, key, cited, value } in of_run {
+            let there = cited.key.as_ref().unwrap_or(key);
+            let message = match &results {
+                Err(error) => format!("`{key}` is said to be of run {run}, which cannot be read: {}", error.message),
+                Ok(results) => match results.get(there) {
+                    None => format!("`{key}` is said to be `{there}` of run {run}, which has no such result"),
+                    Some((content, _)) if *content != Some(cited.content) => {
+                        format!("`{key}` is said to be `{there}` of run {run}, which asked for something else there")
+                    }
+                    Some((_, known)) if known != value => {
+                        format!("`{key}` is said to be `{there}` of run {run}, which has another result there")
+                    }
+                    Some(_) => continue,
+                },
+            };
+            differences.push(Difference::of(*seq, Some(key), What::Citation, message));
+        }
+    }
+}
+
+type Results = BTreeMap<Key, (Option<ContentKey>, Value)>;
+
+/// What these activities of a run asked for and came to.
+async fn results(journal: &dyn Journal, run: &str, wanted: &BTreeSet<&Key>) -> Result<Results, RunError> {
+    let (mut asked, mut results, mut next) = (BTreeMap::new(), Results::new(), 0);
+    loop {
+        let page = journal.read(run, next).await.map_err(journal_error)?;
+        if page.is_empty() {
+            return Ok(results);
+        }
+        for entry in page {
+            next = entry.seq.saturating_add(1);
+            match entry.kind {
+                EntryKind::Scheduled { key, content, .. } if wanted.contains(&key) => drop(asked.insert(key, content)),
+                EntryKind::Completed { key, value, about } if wanted.contains(&key) => {
+                    let content = about.from.map(|cited| cited.content).or_else(|| asked.get(&key).copied());
+                    results.insert(key, (content, value));
+                }
+                _ => {}
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}

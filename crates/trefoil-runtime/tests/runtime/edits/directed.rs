@@ -1,0 +1,234 @@
+//! Edits of one sort, and what is done and kept then.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use testbed::Build;
+use trefoil_ir::{CommandCall, Program, StepId, StepKind};
+use trefoil_machine::{EntryKind, Prepared};
+use trefoil_runtime::driver::memo::Memo;
+use trefoil_runtime::driver::{self, Options};
+use trefoil_runtime::ports::{CallSite, CommandHost, CommandOutput, ToolError};
+use trefoil_runtime::{CommandRequest, RunOutcome};
+
+use crate::world::{World, block_on};
+
+/// Runs of a journal, and the scripts and prompts that were really sent.
+struct Desk {
+    world: World,
+    sent: Arc<Mutex<Vec<String>>>,
+}
+
+struct Shell(Arc<Mutex<Vec<String>>>);
+
+#[async_trait]
+impl CommandHost for Shell {
+    async fn run(&self, _at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        let mut sent = self.0.lock().unwrap();
+        sent.push(request.script.to_string());
+        Ok(CommandOutput { exit_code: 0, stdout: format!("{} {}", request.script, sent.len()), stderr: String::new() })
+    }
+}
+
+impl Desk {
+    fn new() -> Self {
+        let sent: Arc<Mutex<Vec<String>>> = Arc::default();
+        let own = sent.clone();
+        let mut world = World::model(move |_, user| {
+            own.lock().unwrap().push(user.to_owned());
+            if user.contains("broken") { Err(crate::world::status(400)) } else { Ok(format!("said {user}")) }
+        });
+        world.ports.commands = Some(Arc::new(Shell(sent.clone())));
+        Self { world, sent }
+    }
+
+    fn options(run: &str, memo: Option<Memo>) -> Options {
+        Options { seed: Some(7), run: Some(run.to_owned()), memo, ..Options::default() }
+    }
+
+    /// What was sent, and how it ended.
+    fn run(&self, program: &Arc<Program>, run: &str, memo: Option<Memo>) -> (Vec<String>, RunOutcome) {
+        self.sent.lock().unwrap().clear();
+        let (prepared, ports) = (Prepared::new(program.clone()), self.world.ports.clone());
+        let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, Self::options(run, memo)));
+        let verified = block_on(driver::verify(Prepared::new(program.clone()), run, &*self.world.journal)).unwrap();
+        assert_eq!(verified.differences, []);
+        (self.sent.lock().unwrap().clone(), outcome)
+    }
+
+    fn memo(&self, program: &Arc<Program>, run: &str) -> Memo {
+        let (prepared, options) = (Prepared::new(program.clone()), Options::default());
+        block_on(Memo::of(prepared, run, self.world.ports.clone(), &options)).unwrap()
+    }
+}
+
+fn commands(scripts: &[(&str, &str)]) -> Arc<Program> {
+    let mut b = Build::new();
+    let step = |b: &mut Build, (label, script): (&str, &str)| {
+        let call = CommandCall { script: script.into(), arguments: vec![], env: vec![], workdir: None };
+        b.step(label, StepKind::Command(Box::new(call)))
+    };
+    let steps: Vec<StepId> = scripts.iter().map(|one| step(&mut b, *one)).collect();
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+fn prompts(prompts: &[(&str, &str)]) -> Arc<Program> {
+    let mut b = Build::new();
+    let steps: Vec<StepId> = prompts.iter().map(|(label, prompt)| b.model(label, prompt)).collect();
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+#[test]
+fn of_two_equal_commands_the_one_that_changed_runs_and_the_other_keeps_its_own_result() {
+    let desk = Desk::new();
+    let before = commands(&[("a", "same"), ("b", "same")]);
+    assert_eq!(desk.run(&before, "old", None).0, ["same", "same"]);
+    for (after, changed) in [([("a", "other"), ("b", "same")], "a"), ([("a", "same"), ("b", "other")], "b")] {
+        let after = commands(&after);
+        let (sent, outcome) = desk.run(&after, &format!("no-{changed}"), Some(desk.memo(&before, "old")));
+        let error = outcome.result.unwrap_err();
+        assert_eq!((&*error.code, error.key.unwrap().as_str()), ("WOULD_REPEAT", changed));
+        assert_eq!(sent, Vec::<String>::new());
+        let memo = desk.memo(&before, "old").rerunning([changed.to_owned()]);
+        assert_eq!(desk.run(&after, &format!("yes-{changed}"), Some(memo)).0, ["other"]);
+    }
+}
+
+#[test]
+fn a_command_that_becomes_equal_to_a_later_one_does_not_take_its_result() {
+    let desk = Desk::new();
+    let before = commands(&[("a", "first"), ("b", "second")]);
+    desk.run(&before, "old", None);
+    let after = commands(&[("a", "second"), ("b", "second")]);
+    let memo = desk.memo(&before, "old").rerunning(["a".to_owned()]);
+    let (sent, outcome) = desk.run(&after, "new", Some(memo));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    assert_eq!(sent, ["second"], "`b` is as it was, and is not run again");
+}
+
+#[test]
+fn whoever_says_that_a_command_may_run_again_goes_on_with_the_run_that_stopped_for_it() {
+    let desk = Desk::new();
+    let before = commands(&[("a", "first")]);
+    desk.run(&before, "old", None);
+    let after = commands(&[("new", "before"), ("a", "second")]);
+    let (sent, outcome) = desk.run(&after, "stopped", Some(desk.memo(&before, "old")));
+    assert_eq!((sent.as_slice(), outcome.continues), (["before".to_owned()].as_slice(), true));
+    let ended = desk.world.journal.entries("stopped").pop().unwrap();
+    assert!(matches!(ended.kind, EntryKind::Suspended { wake_at: None }), "{ended:?}");
+    desk.sent.lock().unwrap().clear();
+    let memo = desk.memo(&before, "old").rerunning(["a".to_owned()]);
+    let (prepared, options) = (Prepared::new(after.clone()), Desk::options("stopped", Some(memo)));
+    let outcome = block_on(driver::resume_prepared(prepared, "stopped", desk.world.ports.clone(), options));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    assert_eq!(*desk.sent.lock().unwrap(), ["second"], "what ran before it stopped is not run again");
+}
+
+#[test]
+fn a_wait_that_is_over_is_not_waited_for_again_unless_it_changed() {
+    let desk = Desk::new();
+    let wait = |ms| {
+        let mut b = Build::new();
+        let steps = [b.wait("wait", ms), b.model("after", "go")];
+        let body = b.sequence("", &steps);
+        let main = b.flow("main", body, None);
+        b.program(main)
+    };
+    let before = wait(60_000);
+    assert_eq!(desk.run(&before, "old", None).1.duration_ms, 60_000);
+    assert_eq!(desk.run(&before, "same", Some(desk.memo(&before, "old"))).1.duration_ms, 0);
+    let (sent, outcome) = desk.run(&wait(1_000), "other", Some(desk.memo(&before, "old")));
+    assert_eq!((sent, outcome.duration_ms), (vec![], 1_000));
+}
+
+#[test]
+fn an_edit_that_is_taken_back_finds_the_results_from_before_it() {
+    let desk = Desk::new();
+    let first = prompts(&[("one", "say one"), ("two", "two after {{one}}"), ("three", "three after {{two}}")]);
+    desk.run(&first, "1", None);
+    // It fails before the rest of it is reached.
+    let second = prompts(&[("one", "broken"), ("two", "two after {{one}}"), ("three", "three after {{two}}")]);
+    let (sent, outcome) = desk.run(&second, "2", Some(desk.memo(&first, "1")));
+    assert_eq!((sent.as_slice(), outcome.result.is_err()), (["broken".to_owned()].as_slice(), true));
+    let both = desk.memo(&second, "2").over(desk.memo(&first, "1"));
+    assert_eq!(desk.run(&first, "3", Some(both)).0, Vec::<String>::new());
+    // The newest run comes first, and what it took from another one is one result.
+    let copied = prompts(&[("one", "say one"), ("copy", "say one"), ("two", "two after {{one}}")]);
+    let all = desk.memo(&first, "3").over(desk.memo(&second, "2")).over(desk.memo(&first, "1"));
+    assert_eq!(desk.run(&copied, "4", Some(all)).0, ["say one"], "two ask, and there is one answer");
+}
+
+/// What the world is like, the last command decides.
+#[test]
+fn a_command_that_another_run_has_done_otherwise_since_is_not_taken_for_done() {
+    let desk = Desk::new();
+    let (first, second) = (commands(&[("a", "first")]), commands(&[("a", "second")]));
+    desk.run(&first, "1", None);
+    desk.run(&second, "2", Some(desk.memo(&first, "1").rerunning(["a".to_owned()])));
+    let both = || desk.memo(&second, "2").over(desk.memo(&first, "1"));
+    assert_eq!(desk.run(&first, "3", Some(both())).1.result.unwrap_err().code, "WOULD_REPEAT");
+    assert_eq!(desk.run(&first, "4", Some(both().rerunning(["a".to_owned()]))).0, ["first"]);
+}
+
+#[test]
+fn a_step_that_is_gone_or_renamed_leaves_its_result_and_one_that_stays_does_not() {
+    let desk = Desk::new();
+    let before = prompts(&[("one", "same"), ("two", "other")]);
+    desk.run(&before, "old", None);
+    for (after, sent) in [
+        (prompts(&[("uno", "same"), ("two", "other")]), 0),
+        (prompts(&[("two", "same")]), 0),
+        (prompts(&[("new", "same"), ("one", "same")]), 1),
+    ] {
+        let name = format!("{sent}-{}", after.steps.len());
+        assert_eq!(desk.run(&after, &name, Some(desk.memo(&before, "old"))).0.len(), sent, "{name}");
+    }
+}
+
+/// A journal that was tampered with.
+#[test]
+fn a_journal_that_says_otherwise_is_found_out() {
+    use trefoil_machine::What;
+    use trefoil_runtime::ports::{Journal as _, MemoryJournal};
+    let desk = Desk::new();
+    let before = prompts(&[("one", "say one"), ("two", "two after {{one}}")]);
+    desk.run(&before, "old", None);
+    let after = prompts(&[("one", "say one"), ("two", "two well after {{one}}")]);
+    desk.run(&after, "new", Some(desk.memo(&before, "old")));
+    let what = |change: &dyn Fn(&str, &mut EntryKind)| {
+        let journal = MemoryJournal::new();
+        for run in ["old", "new"] {
+            let mut entries = desk.world.journal.entries(run);
+            entries.iter_mut().for_each(|entry| change(run, &mut entry.kind));
+            block_on(journal.append(run, &entries)).unwrap();
+        }
+        let verified = block_on(driver::verify(Prepared::new(after.clone()), "new", &journal)).unwrap();
+        verified.differences.iter().map(|difference| difference.what).collect::<Vec<_>>()
+    };
+    let answer = |of: &'static str, key: &'static str| {
+        move |run: &str, kind: &mut EntryKind| {
+            if let EntryKind::Completed { key: known, value, .. } = kind
+                && run == of
+                && known.as_str() == key
+            {
+                *value = "forged".into();
+            }
+        }
+    };
+    assert_eq!(what(&|_, _| ()), []);
+    assert_eq!(what(&answer("new", "two")), [What::End]);
+    assert_eq!(what(&answer("new", "one")), [What::Citation, What::Content]);
+    assert_eq!(what(&answer("old", "one")), [What::Citation]);
+    assert_eq!(
+        what(&|run, kind| if let EntryKind::Finished { output, .. } = kind
+            && run == "new"
+        {
+            *output = None
+        }),
+        [What::End]
+    );
+}

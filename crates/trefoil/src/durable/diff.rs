@@ -1,0 +1,237 @@
+//! Two runs beside each other, step by step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use trefoil_machine::journal::{About, Cited};
+use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::{Key, Past, Watcher, said};
+use trefoil_runtime::{RunError, driver};
+use trefoil_store::{Status, Store};
+use trefoil_template::Value;
+
+use super::Stored;
+use super::history::{Stays, prepared};
+use super::why::{Comparing, Reason, WordDiff};
+use crate::error::{Error, Findings, Result};
+
+/// Two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunDiff {
+    /// The one.
+    pub a: RunSide,
+    /// The other.
+    pub b: RunSide,
+    /// What they have asked for, in the order of the other; what only the one has is where it was.
+    pub steps: Vec<StepDiff>,
+    /// Their outputs, if both have one.
+    pub output: Option<WordDiff>,
+}
+
+/// A run as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSide {
+    /// Its id.
+    pub run: String,
+    /// Its flow.
+    pub flow: String,
+    /// How far it is.
+    pub status: Status,
+    /// The code of its failure.
+    pub error: Option<String>,
+    /// Model calls.
+    pub calls: u64,
+    /// Tokens and money.
+    pub usage: Usage,
+    /// Milliseconds.
+    pub duration_ms: u64,
+}
+
+/// A step of both, or of one of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepDiff {
+    /// In the one.
+    pub a: Option<StepSide>,
+    /// In the other.
+    pub b: Option<StepSide>,
+    /// What is otherwise in what was asked for.
+    pub request: Vec<Reason>,
+    /// What came of it; none: there is nothing to compare.
+    pub answer: Option<WordDiff>,
+}
+
+/// A step in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepSide {
+    /// Its key.
+    pub key: Key,
+    /// Which sort it is.
+    pub sort: &'static str,
+    /// The answer as text; none: it failed, or has not ended.
+    pub answer: Option<String>,
+    /// The code of its failure.
+    pub error: Option<String>,
+    /// The result is that of an earlier run.
+    pub kept: Option<Cited>,
+    /// Of a model call: what it used.
+    pub usage: Option<Usage>,
+    /// Milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+impl StepDiff {
+    /// Whether both have it, asked for the same and got the same.
+    pub fn is_same(&self) -> bool {
+        let sides = self.a.as_ref().zip(self.b.as_ref());
+        let errors = sides.is_some_and(|(a, b)| a.error == b.error && a.answer.is_some() == b.answer.is_some());
+        errors && self.request.is_empty() && self.answer.as_ref().is_none_or(WordDiff::is_same)
+    }
+}
+
+/// Compares two runs of a store: steps are aligned by key, and those with another name by what one took from the other, or by content.
+///
+/// # Errors
+///
+/// [`Error::Store`] if there is no such run or its content is gone, [`Error::NotStarted`] if a journal cannot be followed.
+pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
+    let (one, other) = (Stored::read(&*store, a).await?, Stored::read(&*store, b).await?);
+    let (acts_a, side_a) = acts(store.clone(), &one).await?;
+    let (acts_b, side_b) = acts(store.clone(), &other).await?;
+    let program = prepared(&other).program.clone();
+    let comparing = Comparing { files: &other.flow.loaded().files, program: Some(&program) };
+    let partner = align(&acts_a, &acts_b, a);
+    let taken: BTreeSet<&Key> = partner.values().copied().collect();
+    // What only the first has, after the step before it that both have.
+    let mut alone: BTreeMap<Option<&Key>, Vec<&Key>> = BTreeMap::new();
+    let mut last = None;
+    for key in acts_a.all.keys() {
+        match taken.contains(key) {
+            true => last = Some(key),
+            false => alone.entry(last).or_default().push(key),
+        }
+    }
+    let only_a = |keys: Option<Vec<&Key>>| {
+        let sides = keys.into_iter().flatten().filter_map(|key| acts_a.all.get(key)).map(side).collect::<Vec<_>>();
+        sides.into_iter().map(|a| StepDiff { a: Some(a), b: None, request: Vec::new(), answer: None })
+    };
+    let mut steps: Vec<StepDiff> = only_a(alone.remove(&None)).collect();
+    for (key, now) in &acts_b.all {
+        let then = partner.get(key).and_then(|a| acts_a.all.get(*a));
+        let (a, b) = (then.map(side), side(now));
+        let texts = a.as_ref().and_then(|a| a.answer.as_ref()).zip(b.answer.as_ref());
+        let answer = texts.map(|(a, b)| WordDiff::of(a, b));
+        let request = then.map(|then| comparing.of(&then.activity, &now.activity)).unwrap_or_default();
+        steps.push(StepDiff { a, b: Some(b), request, answer });
+        if let Some(then) = partner.get(key) {
+            steps.extend(only_a(alone.remove(&Some(*then))));
+        }
+    }
+    let outputs = acts_a.output.as_ref().zip(acts_b.output.as_ref());
+    let output = outputs.map(|(a, b)| WordDiff::of(&a.to_text(), &b.to_text()));
+    Ok(RunDiff { a: side_a, b: side_b, steps, output })
+}
+
+/// For each step of the second run, that of the first, where there is one. What one says that it took from the other is certain; then
+/// comes the same key, then the same content.
+fn align<'a>(a: &'a Acts, b: &Acts, run_a: &str) -> BTreeMap<Key, &'a Key> {
+    let known = |key: &Key| a.all.get_key_value(key);
+    let cited = |key: &Key, now: &Act, _: &BTreeSet<&Key>| {
+        let cited = now.about.from.as_ref().filter(|cited| cited.run == run_a)?;
+        known(cited.key.as_ref().unwrap_or(key))
+    };
+    let named = |key: &Key, now: &Act, _: &BTreeSet<&Key>| {
+        known(key).filter(|(_, then)| then.activity.request.sort() == now.activity.request.sort())
+    };
+    let alike = |_: &Key, now: &Act, taken: &BTreeSet<&Key>| {
+        a.all.iter().find(|(key, then)| !taken.contains(*key) && then.activity.content == now.activity.content)
+    };
+    type Find<'f, 'a> = &'f dyn Fn(&Key, &Act, &BTreeSet<&Key>) -> Option<(&'a Key, &'a Act)>;
+    let ways: [Find<'_, 'a>; 3] = [&cited, &named, &alike];
+    let mut partner = BTreeMap::new();
+    let mut taken: BTreeSet<&Key> = BTreeSet::new();
+    for find in ways {
+        for (key, now) in &b.all {
+            if partner.contains_key(key) {
+                continue;
+            }
+            if let Some((with, _)) = find(key, now, &taken).filter(|(with, _)| !taken.contains(with)) {
+                taken.insert(with);
+                partner.insert(key.clone(), with);
+            }
+        }
+    }
+    partner
+}
+
+/// What a run has asked for, and what came of it.
+#[derive(Default)]
+struct Acts {
+    all: IndexMap<Key, Act>,
+    output: Option<Value>,
+    at_ms: u64,
+}
+
+struct Act {
+    activity: Activity,
+    result: Option<std::result::Result<Value, RunError>>,
+    about: About,
+}
+
+impl Watcher for Acts {
+    fn past(&mut self, at_ms: u64, past: Past<'_>) {
+        self.at_ms = at_ms;
+        let (activity, ended) = match past {
+            Past::Began(activity) => (activity, None),
+            Past::Ended(activity, result, about) => (activity, Some((result, about))),
+            Past::Finished(_, output, _) => {
+                self.output = output.cloned();
+                return;
+            }
+            _ => return,
+        };
+        if matches!(activity.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
+            return;
+        }
+        let act = self.all.entry(activity.key.clone());
+        let act = act.or_insert_with(|| Act { activity: activity.clone(), result: None, about: About::default() });
+        if let Some((result, about)) = ended {
+            (act.activity, act.result, act.about) = (activity.clone(), Some(result.clone()), about.clone());
+        }
+    }
+
+    fn wants_provenance(&self) -> bool {
+        true
+    }
+}
+
+async fn acts(store: Arc<dyn Store>, stored: &Stored) -> Result<(Acts, RunSide)> {
+    let run = &stored.started.run;
+    let record = store.record(run).await?;
+    let mut acts = Acts::default();
+    let looked = driver::look_on(prepared(stored), run, &Stays(store), &mut acts).await;
+    looked.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
+    let side = RunSide {
+        run: run.clone(),
+        flow: record.flow,
+        status: record.status,
+        error: record.error.map(|(code, _)| code),
+        calls: record.spent.calls,
+        usage: record.spent.usage,
+        duration_ms: acts.at_ms,
+    };
+    Ok((acts, side))
+}
+
+fn side(act: &Act) -> StepSide {
+    let text = |value: &Value| said::shown(value).to_text().to_string();
+    StepSide {
+        key: act.activity.key.clone(),
+        sort: act.activity.request.sort(),
+        answer: act.result.as_ref().and_then(|result| result.as_ref().ok()).map(text),
+        error: act.result.as_ref().and_then(|result| result.as_ref().err()).map(|error| error.code.clone()),
+        kept: act.about.from.as_deref().cloned(),
+        usage: act.about.usage,
+        duration_ms: act.about.duration_ms,
+    }
+}

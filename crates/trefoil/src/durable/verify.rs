@@ -1,0 +1,20 @@
+//! Whether the journal of a stored run is true.
+
+use std::sync::Arc;
+
+use trefoil_runtime::RunError;
+use trefoil_runtime::driver::{self, Verified};
+use trefoil_store::Store;
+
+use super::Stored;
+use super::history::{Stays, prepared};
+
+/// Runs the program of a run against the results in its journal, without doing anything, and compares every request, and how the
+/// run ended. Results that were taken from other runs are looked up there.
+///
+/// # Errors
+///
+/// `JOURNAL_ERROR` if the journal cannot be read; `NONDETERMINISM` if a later version has written it.
+pub async fn verify(store: Arc<dyn Store>, stored: &Stored) -> Result<Verified, RunError> {
+    driver::verify(prepared(stored), &stored.started.run, &Stays(store)).await
+}

@@ -1,0 +1,300 @@
+//! What is otherwise in what is asked for, and what put that there.
+
+use serde_json::{Map, Value as Json};
+use trefoil_ir::{Expr, ModelParameters, OnTimeout, Program, Source, StepId, StepKind, walk};
+use trefoil_machine::provenance::{From, Origin, TextPart};
+use trefoil_machine::request::{
+    Activity, CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolSpec,
+};
+use trefoil_syntax::Files;
+use trefoil_template::Value;
+
+use super::reason::{Place, Reason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+use super::words::{Hunk, WordDiff};
+
+/// What a comparison goes by.
+pub struct Comparing<'a> {
+    /// The files as they are.
+    pub files: &'a Files,
+    /// The program as it is, if anybody has it.
+    pub program: Option<&'a Program>,
+}
+
+impl Comparing<'_> {
+    /// What is otherwise in a request.
+    pub fn of(&self, before: &Activity, now: &Activity) -> Vec<Reason> {
+        let mut all = Vec::new();
+        match (&before.request, &now.request) {
+            (Request::Model(then), Request::Model(request)) => self.model(then, request, &mut all),
+            (Request::Tool(then), Request::Tool(request)) if then.name == request.name => {
+                let (then, args) = (then.arguments.to_json(), request.arguments.to_json());
+                values(ValueOf::Argument, "", Some(&then), Some(&args), &mut all);
+                for reason in &mut all {
+                    self.trace(now.step, reason);
+                }
+            }
+            (Request::Tool(then), Request::Tool(request)) => {
+                let name = |name: &str| Some(Json::from(name));
+                all.push(value(ValueOf::Tool, "", name(&then.name), name(&request.name)));
+            }
+            (Request::Command(then), Request::Command(request)) => self.command(now.step, then, request, &mut all),
+            (Request::Human(then), Request::Human(request)) => human(then, request, &mut all),
+            (then, request) if then.sort() != request.sort() => all.push(Reason::Sort(then.sort())),
+            _ => {}
+        }
+        if all.is_empty() && before.content != now.content {
+            all.push(Reason::Other(match now.request {
+                Request::Tool(_) => "where the tool is changed",
+                _ => "it changed",
+            }));
+        }
+        all
+    }
+
+    fn model(&self, then: &ModelRequest, now: &ModelRequest, all: &mut Vec<Reason>) {
+        let name = |request: &ModelRequest| {
+            let provider = request.provider.as_ref().map(|provider| format!("{provider}:")).unwrap_or_default();
+            Some(Json::from(format!("{provider}{}", request.model)))
+        };
+        if name(then) != name(now) {
+            all.push(value(ValueOf::Model, "", name(then), name(now)));
+        }
+        values(ValueOf::Parameter, "", Some(&parameters(then)), Some(&parameters(now)), all);
+        let schema = |request: &ModelRequest| request.schema.as_ref().map(|(_, schema)| schema.to_json());
+        values(ValueOf::Schema, "", schema(then).as_ref(), schema(now).as_ref(), all);
+        if std::mem::discriminant(&then.format) != std::mem::discriminant(&now.format) && schema(then) == schema(now) {
+            all.push(Reason::Other("what its answer is read as changed"));
+        }
+        values(ValueOf::Tool, "", Some(&tools(&then.tools)), Some(&tools(&now.tools)), all);
+        if then.guards != now.guards {
+            all.push(Reason::Other("its guardrails changed"));
+        }
+        self.messages(&then.messages, &now.messages, all);
+    }
+
+    /// Messages are compared by role: an instruction that was added does not change what was asked.
+    fn messages(&self, then: &[Message], now: &[Message], all: &mut Vec<Reason>) {
+        for role in [Role::System, Role::User, Role::Assistant, Role::Tool] {
+            let of = |messages: &'_ [Message]| messages.iter().filter(|m| m.role == role).cloned().collect::<Vec<_>>();
+            let (then, now) = (of(then), of(now));
+            let count = then.len().max(now.len());
+            let none = Message::new(role, Value::from(""));
+            for n in 0..count {
+                let (old, new) = (then.get(n).unwrap_or(&none), now.get(n).unwrap_or(&none));
+                let of = TextOf::Message(role, (count > 1).then_some(n + 1));
+                let before = all.len();
+                self.text(of, (&old.content, &old.parts), (&new.content, &new.parts), all);
+                if all.len() == before && old.calls != new.calls {
+                    all.push(Reason::Other("the tools that the model called changed"));
+                }
+            }
+        }
+    }
+
+    /// A text, by what put the words there that changed.
+    fn text(&self, of: TextOf, then: (&Value, &[TextPart]), now: (&Value, &[TextPart]), all: &mut Vec<Reason>) {
+        let diff = WordDiff::of(&then.0.to_text(), &now.0.to_text());
+        let mut by: Vec<(TextSource, Vec<Hunk>)> = Vec::new();
+        for hunk in diff.hunks.clone() {
+            let source = match hunk.now.is_empty() {
+                false => self.source(now.1, &diff.now, &hunk.now),
+                // What was taken out had its place in the file as it was: that line says nothing now.
+                true => without_place(self.source(then.1, &diff.before, &hunk.before)),
+            };
+            match by.iter_mut().find(|(known, _)| *known == source) {
+                Some((_, hunks)) => hunks.push(hunk),
+                None => by.push((source, vec![hunk])),
+            }
+        }
+        let reason = |(source, hunks)| {
+            let diff = WordDiff { before: diff.before.clone(), now: diff.now.clone(), hunks };
+            Reason::Text(TextReason { of, source, diff })
+        };
+        all.extend(by.into_iter().map(reason));
+    }
+
+    /// What put these bytes there: the first that did.
+    fn source(&self, parts: &[TextPart], text: &str, bytes: &std::ops::Range<usize>) -> TextSource {
+        let mut at = 0;
+        for part in parts {
+            let start = at;
+            at += part.len as usize;
+            if start < bytes.end && bytes.start < at {
+                let lines = text.get(start..bytes.start.max(start)).unwrap_or_default().matches('\n').count();
+                return self.origin(&part.origin, lines);
+            }
+        }
+        TextSource::Unknown
+    }
+
+    /// `lines`: how far into the text of the file it is.
+    fn origin(&self, origin: &Origin, lines: usize) -> TextSource {
+        let place = |more: usize| {
+            let at = origin.place?;
+            let file = self.files.get(at.file)?;
+            Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize + more })
+        };
+        match (&origin.from, &origin.path) {
+            (From::Literal | From::Const, None) => TextSource::File(place(lines)),
+            (From::Step(key), _) => TextSource::Step(key.clone(), place(0)),
+            (_, Some(path)) => TextSource::Placeholder(path.to_string(), place(0)),
+            _ => TextSource::Unknown,
+        }
+    }
+
+    fn command(&self, step: StepId, then: &CommandRequest, now: &CommandRequest, all: &mut Vec<Reason>) {
+        if then.script != now.script {
+            let diff = WordDiff::of(&then.script, &now.script);
+            all.push(Reason::Text(TextReason { of: TextOf::Script, source: TextSource::File(self.place(step)), diff }));
+        }
+        for n in 0..then.arguments.len().max(now.arguments.len()) {
+            let json = |request: &CommandRequest| request.arguments.get(n).map(Value::to_json);
+            if json(then) != json(now) {
+                let mut reason = value(ValueOf::Argument, &(n + 1).to_string(), json(then), json(now));
+                self.trace(step, &mut reason);
+                all.push(reason);
+            }
+        }
+        let env = |request: &CommandRequest| {
+            Json::Object(request.env.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect())
+        };
+        values(ValueOf::Environment, "", Some(&env(then)), Some(&env(now)), all);
+        let folder = |request: &CommandRequest| request.workdir.as_ref().map(Value::to_json);
+        if folder(then) != folder(now) {
+            all.push(value(ValueOf::Folder, "", folder(then), folder(now)));
+        }
+    }
+
+    fn place(&self, step: StepId) -> Option<Place> {
+        let at = self.program?.step(step)?.origin;
+        let file = self.files.get(at.file)?;
+        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize })
+    }
+
+    /// The steps whose results an argument is made of, by what the program reads there.
+    fn trace(&self, step: StepId, reason: &mut Reason) {
+        let (Some(program), Reason::Value(reason)) = (self.program, reason) else { return };
+        let Some(kind) = program.step(step).map(|step| &step.kind) else { return };
+        let first = reason.path.split(['.', '[']).next().unwrap_or_default();
+        let read = match kind {
+            StepKind::Tool(call) => match &call.arguments {
+                Expr::Object(members) => members.iter().find(|(name, _)| **name == *first).map(|(_, expr)| expr),
+                whole => Some(whole),
+            },
+            StepKind::Command(call) => first.parse::<usize>().ok().and_then(|n| call.arguments.get(n.checked_sub(1)?)),
+            _ => None,
+        };
+        let Some(read) = read else { return };
+        let mut slots = Vec::new();
+        walk::sources(read, &mut |source| {
+            if let Source::Slot(slot) = source {
+                slots.push(*slot);
+            }
+        });
+        let flow = program.flows.iter().find(|flow| inside(program, flow.body, step));
+        let Some(flow) = flow else { return };
+        let mut open = vec![flow.body];
+        while let Some(step) = open.pop().and_then(|id| program.step(id)) {
+            open.extend(walk::children(step).into_iter().rev());
+            let label = step.label.as_ref().filter(|_| step.out.is_some_and(|out| slots.contains(&out)));
+            reason.from.extend(label.map(ToString::to_string));
+        }
+    }
+}
+
+fn without_place(source: TextSource) -> TextSource {
+    match source {
+        TextSource::File(_) => TextSource::File(None),
+        TextSource::Step(key, _) => TextSource::Step(key, None),
+        TextSource::Placeholder(path, _) => TextSource::Placeholder(path, None),
+        TextSource::Unknown => TextSource::Unknown,
+    }
+}
+
+fn inside(program: &Program, body: StepId, wanted: StepId) -> bool {
+    let mut open = vec![body];
+    while let Some(id) = open.pop() {
+        if id == wanted {
+            return true;
+        }
+        open.extend(program.step(id).map(walk::children).unwrap_or_default());
+    }
+    false
+}
+
+fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<Reason>) {
+    let diff = WordDiff::of(&then.prompt.to_text(), &now.prompt.to_text());
+    if !diff.is_same() {
+        all.push(Reason::Text(TextReason { of: TextOf::Question, source: TextSource::Unknown, diff }));
+    }
+    if then.step != now.step {
+        all.push(Reason::Other("the step that asks has another name"));
+    }
+    let default = |request: &HumanRequest| match &request.on_timeout {
+        OnTimeout::Answer(answer) => Some(Json::from(&**answer)),
+        OnTimeout::Fail => None,
+    };
+    if default(then) != default(now) {
+        all.push(value(ValueOf::Default, "", default(then), default(now)));
+    }
+    if then.refused != now.refused {
+        all.push(Reason::Other("the answer before it changed"));
+    }
+}
+
+fn parameters(request: &ModelRequest) -> Json {
+    let ModelParameters {
+        temperature,
+        top_p,
+        top_k,
+        max_tokens,
+        presence_penalty,
+        frequency_penalty,
+        seed,
+        stop,
+        provider_options,
+        timeout_ms: _,
+    } = &request.parameters;
+    let stop = (!stop.is_empty()).then(|| stop.iter().map(|word| Json::from(&**word)).collect());
+    let all = [
+        ("temperature", temperature.map(Json::from)),
+        ("top_p", top_p.map(Json::from)),
+        ("top_k", top_k.map(Json::from)),
+        ("max_tokens", max_tokens.map(Json::from)),
+        ("presence_penalty", presence_penalty.map(Json::from)),
+        ("frequency_penalty", frequency_penalty.map(Json::from)),
+        ("seed", seed.map(Json::from)),
+        ("stop", stop),
+        ("provider_options", provider_options.as_ref().map(Value::to_json)),
+    ];
+    Json::Object(all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+}
+
+fn tools(tools: &[ToolSpec]) -> Json {
+    let tool = |tool: &ToolSpec| (tool.name.to_string(), tool.value().to_json());
+    Json::Object(tools.iter().map(tool).collect::<Map<_, _>>())
+}
+
+fn value(of: ValueOf, path: &str, before: Option<Json>, now: Option<Json>) -> Reason {
+    Reason::Value(ValueReason { of, path: path.to_owned(), before, now, from: Vec::new() })
+}
+
+/// The values of two trees that are not the same, each by its path.
+fn values(of: ValueOf, path: &str, before: Option<&Json>, now: Option<&Json>, all: &mut Vec<Reason>) {
+    match (before, now) {
+        (before, now) if before == now => {}
+        (Some(Json::Object(before)), Some(Json::Object(now))) => {
+            let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
+            for name in names {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                values(of, &path, before.get(name), now.get(name), all);
+            }
+        }
+        (Some(Json::Array(before)), Some(Json::Array(now))) if before.len() == now.len() => {
+            for (n, (before, now)) in before.iter().zip(now).enumerate() {
+                values(of, &format!("{path}[{n}]"), Some(before), Some(now), all);
+            }
+        }
+        (before, now) => all.push(value(of, path, before.cloned(), now.cloned())),
+    }
+}

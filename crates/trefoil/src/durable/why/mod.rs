@@ -1,0 +1,88 @@
+//! Why something is done again: what is different in what is asked for, and what put that there.
+
+mod compare;
+mod reason;
+mod words;
+
+use trefoil_ir::Program;
+use trefoil_machine::Key;
+use trefoil_machine::request::{Request, Usage};
+use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
+use trefoil_syntax::Files;
+
+pub use compare::Comparing;
+pub use reason::{Place, Reason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+pub use words::{Hunk, Part, WordDiff};
+
+/// What became of one activity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Its key.
+    pub key: Key,
+    /// What.
+    pub fate: Fate,
+    /// Why it was done again. Empty: it was not, or it is new.
+    pub reasons: Vec<Reason>,
+}
+
+/// What becomes of an activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// The result of an earlier run is used.
+    Kept {
+        /// What it was called there, where that is another name.
+        was: Option<Key>,
+        /// Of a model call: what it would have used.
+        saved: Option<Usage>,
+    },
+    /// It is done: there was no such activity.
+    New,
+    /// It is done again.
+    Again,
+    /// The earlier run has a result of it, and nothing asked for it.
+    Unused,
+}
+
+impl Fate {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Kept { .. } => "kept",
+            Self::New => "new",
+            Self::Again => "again",
+            Self::Unused => "unused",
+        }
+    }
+}
+
+/// What became of an activity; none for what is no step's own: time, conditions, descriptions of tools.
+pub fn line(decision: &Decision, files: &Files, program: &Program) -> Option<Line> {
+    let asked = &decision.asked;
+    if matches!(asked.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
+        return None;
+    }
+    let (fate, reasons) = match &decision.is {
+        Reuse::Kept { was, used } => {
+            // Another try is the same call.
+            let was = was.clone().filter(|was| was.without_try() != asked.key.without_try());
+            (Fate::Kept { was, saved: *used }, Vec::new())
+        }
+        Reuse::New => (Fate::New, Vec::new()),
+        Reuse::Again { lost: Some(lost), .. } => (Fate::Again, vec![of_lost(lost)]),
+        Reuse::Again { before, lost: None } => {
+            let compared = Comparing { files, program: Some(program) }.of(before, asked);
+            let reasons = if compared.is_empty() { vec![Reason::Other("its result was used")] } else { compared };
+            (Fate::Again, reasons)
+        }
+    };
+    Some(Line { key: asked.key.clone(), fate, reasons })
+}
+
+fn of_lost(lost: &Lost) -> Reason {
+    match lost {
+        Lost::Failed(code) => Reason::Failed(code.clone()),
+        Lost::Wanted => Reason::Wanted,
+        Lost::MadeUp(model) => Reason::MadeUp(model.clone()),
+        Lost::Taken(key) => Reason::Taken(key.clone()),
+    }
+}

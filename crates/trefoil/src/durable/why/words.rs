@@ -1,0 +1,202 @@
+//! A text against another, word by word.
+
+use std::ops::Range;
+
+use similar::{DiffTag, TextDiff};
+
+/// Words of two texts beyond which they are compared line by line: they are not alike enough for a person to follow.
+const MANY: usize = 20_000;
+
+/// What is otherwise in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordDiff {
+    /// As it was.
+    pub before: String,
+    /// As it is.
+    pub now: String,
+    /// The places that are not the same, in order.
+    pub hunks: Vec<Hunk>,
+}
+
+/// A place that is not the same: bytes of both texts. One of them may be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// Of the text as it was.
+    pub before: Range<usize>,
+    /// Of the text as it is.
+    pub now: Range<usize>,
+}
+
+/// A part of both texts together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// In both.
+    Same(String),
+    /// In the text as it was only.
+    Removed(String),
+    /// In the text as it is only.
+    Added(String),
+    /// Left out here: it is in both.
+    Cut,
+}
+
+impl WordDiff {
+    /// Of two texts.
+    pub fn of(before: &str, now: &str) -> Self {
+        let (old, new) = (tokens(before), tokens(now));
+        let (old, new) = match old.len().saturating_add(new.len()) > MANY {
+            true => (before.split_inclusive('\n').collect(), now.split_inclusive('\n').collect()),
+            false => (old, new),
+        };
+        let diff = TextDiff::from_slices(&old, &new);
+        let (starts, ends) = (places(&old), places(&new));
+        let bytes = |places: &[usize], range: Range<usize>| {
+            let at = |n: usize| places.get(n).or(places.last()).copied().unwrap_or(0);
+            at(range.start)..at(range.end)
+        };
+        let mut hunks: Vec<Hunk> = Vec::new();
+        for op in diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal) {
+            let hunk = Hunk { before: bytes(&starts, op.old_range()), now: bytes(&ends, op.new_range()) };
+            match hunks.last_mut() {
+                // Words that are changed one after the other are one change.
+                Some(last) if is_space(now.get(last.now.end..hunk.now.start)) => {
+                    (last.before.end, last.now.end) = (hunk.before.end, hunk.now.end);
+                }
+                _ => hunks.push(hunk),
+            }
+        }
+        Self { before: before.to_owned(), now: now.to_owned(), hunks }
+    }
+
+    /// Whether both are the same.
+    pub fn is_same(&self) -> bool {
+        self.hunks.is_empty()
+    }
+
+    /// Both texts as one. With `context`: so many words of what is the same around each change.
+    pub fn parts(&self, context: Option<usize>) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        for (n, hunk) in self.hunks.iter().enumerate() {
+            let same = self.now.get(at..hunk.now.start).unwrap_or_default();
+            shorten(same, context, (n > 0, true), &mut parts);
+            let texts = [(self.before.get(hunk.before.clone()), true), (self.now.get(hunk.now.clone()), false)];
+            for (text, removed) in texts {
+                let Some(text) = text.filter(|text| !text.is_empty()).map(str::to_owned) else { continue };
+                parts.push(if removed { Part::Removed(text) } else { Part::Added(text) });
+            }
+            at = hunk.now.end;
+        }
+        let last = self.now.get(at..).unwrap_or_default();
+        shorten(last, context, (!self.hunks.is_empty(), false), &mut parts);
+        parts
+    }
+}
+
+/// What is the same, with so many words at the ends that have a change beside them.
+fn shorten(text: &str, context: Option<usize>, (after, before): (bool, bool), parts: &mut Vec<Part>) {
+    let same = |text: &str| Some(Part::Same(text.to_owned())).filter(|_| !text.is_empty());
+    let Some(words) = context else { return parts.extend(same(text)) };
+    let all = tokens(text);
+    let keep = words.saturating_mul(2);
+    let head = if after { keep.min(all.len()) } else { 0 };
+    let tail = if before { all.len().saturating_sub(keep) } else { all.len() };
+    if tail <= head.saturating_add(2) && (after || head == 0) && (before || tail == head) {
+        return parts.extend(same(text));
+    }
+    let of = |range: Range<usize>| all.get(range).unwrap_or_default().concat();
+    parts.extend(same(&of(0..head)));
+    parts.push(Part::Cut);
+    parts.extend(same(&of(tail.max(head)..all.len())));
+}
+
+fn is_space(text: Option<&str>) -> bool {
+    text.is_some_and(|text| !text.contains('\n') && text.chars().all(char::is_whitespace))
+}
+
+/// Words, white space, and everything else one by one.
+fn tokens(text: &str) -> Vec<&str> {
+    let sort = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' || c == '\'' => 0,
+        c if c.is_whitespace() && c != '\n' => 1,
+        _ => 2,
+    };
+    let mut all = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let of = sort(first);
+        let end = match of {
+            2 => first.len_utf8(),
+            _ => rest.find(|c| sort(c) != of).unwrap_or(rest.len()),
+        };
+        let (token, next) = rest.split_at(end);
+        all.push(token);
+        rest = next;
+    }
+    all
+}
+
+/// Where each begins, and where the last one ends.
+fn places(tokens: &[&str]) -> Vec<usize> {
+    let mut at = 0;
+    let mut all = vec![0];
+    for token in tokens {
+        at += token.len();
+        all.push(at);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(before: &str, now: &str, context: Option<usize>) -> String {
+        let part = |part: Part| match part {
+            Part::Same(text) => text,
+            Part::Removed(text) => format!("[-{text}-]"),
+            Part::Added(text) => format!("{{+{text}+}}"),
+            Part::Cut => "...".to_owned(),
+        };
+        WordDiff::of(before, now).parts(context).into_iter().map(part).collect()
+    }
+
+    #[test]
+    fn words_are_compared_and_not_letters() {
+        assert_eq!(shown("Say one thing.", "Say two things.", None), "Say [-one thing-]{+two things+}.");
+        assert_eq!(shown("two after x", "two well after x", None), "two {+well +}after x");
+        assert_eq!(shown("", "new", None), "{+new+}");
+        assert_eq!(shown("gone", "", None), "[-gone-]");
+        assert_eq!(shown("same", "same", None), "same");
+        assert_eq!(shown("naïve größe", "naïve Größe", None), "naïve [-größe-]{+Größe+}");
+    }
+
+    #[test]
+    fn what_is_the_same_is_cut_between_changes_and_at_both_ends() {
+        let long = "a b c d e f g h";
+        assert_eq!(
+            shown(&format!("{long} X {long}"), &format!("{long} Y {long}"), Some(2)),
+            "... g h [-X-]{+Y+} a b..."
+        );
+        let both = |x: &str, y: &str| format!("{x} {long} {y}");
+        assert_eq!(shown(&both("1", "2"), &both("3", "4"), Some(1)), "[-1-]{+3+} a...h [-2-]{+4+}");
+        assert_eq!(shown("a b 1 c d", "a b 2 c d", Some(2)), "a b [-1-]{+2+} c d");
+    }
+
+    #[test]
+    fn the_parts_are_the_text_as_it_is() {
+        for (before, now) in [("a b c", "a x c d"), ("x\ny\n", "x\nz\ny\n"), ("", "q"), ("ö 1", "ö 2")] {
+            let now_of = |part: Part| match part {
+                Part::Same(text) | Part::Added(text) => text,
+                _ => String::new(),
+            };
+            let then_of = |part: Part| match part {
+                Part::Same(text) | Part::Removed(text) => text,
+                _ => String::new(),
+            };
+            let parts = WordDiff::of(before, now).parts(None);
+            assert_eq!(parts.clone().into_iter().map(now_of).collect::<String>(), now);
+            assert_eq!(parts.into_iter().map(then_of).collect::<String>(), before);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What can be done with runs of a [store](crate::store) beside [continuing](crate::Engine::resume) them: start a run of an
+//! [edited](crate::Engine::edit) flow that pays only for what the edit changed, [fork](crate::Engine::fork) a run,
+//! [compare] two runs, and [verify] a journal.
+
+pub use crate::durable::{
+    Edit, Edited, Fate, Hunk, Line, Lines, Part, Place, Reason, RunDiff, RunSide, StepDiff, StepSide, Stored, TextOf,
+    TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare, verify,
+};
+pub use trefoil_machine::{Difference, What};
+pub use trefoil_runtime::driver::Verified;
