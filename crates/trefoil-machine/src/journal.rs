@@ -311,8 +311,11 @@ pub struct Cited {
 /// The run whose results a run uses, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Basis {
-    /// That run.
+    /// That run. Empty, with [`answers`](Self::answers): any earlier one.
     pub run: String,
+    /// Only the answers of models are used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answers: bool,
     /// The step from which on nothing of it is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_machine::Entry;
+use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::Clock;
 use trefoil_runtime::ports::{Draft, SystemClock};
 
@@ -56,6 +56,12 @@ pub trait Store: Send + Sync {
     async fn drafts(&self, run: &str) -> Result<Vec<Draft>>;
     /// Entries from a number on, in order: as many as the store likes to hand over at a time, none when there are no more.
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>>;
+
+    /// Takes note of what model calls were made for, so that [`asked`](Self::asked) finds them: of runs that have ended since it was
+    /// called last, the newest first, and of the newest that have not. In a large store that was never asked, not all of it at once.
+    async fn note_asked(&self) -> Result<()>;
+    /// Runs that may have the answer of a model to that, the newest first. None of a run whose [content](Content) is not kept.
+    async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>>;
 
     /// A run at a glance.
     async fn record(&self, run: &str) -> Result<Record>;
@@ -136,6 +142,12 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
         T::entries(self, run, from).await
+    }
+    async fn note_asked(&self) -> Result<()> {
+        T::note_asked(self).await
+    }
+    async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>> {
+        T::asked(self, content, limit).await
     }
     async fn record(&self, run: &str) -> Result<Record> {
         T::record(self, run).await

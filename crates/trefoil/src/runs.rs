@@ -3,8 +3,8 @@
 //! [compare] two runs, and [verify] a journal.
 
 pub use crate::durable::{
-    Edit, Edited, Fate, Hunk, Line, Lines, Part, Place, Reason, RunDiff, RunSide, StepDiff, StepSide, Stored, TextOf,
-    TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare, verify,
+    Edit, Edited, Fate, Hunk, Line, Lines, Part, Place, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide,
+    Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare, verify,
 };
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;

@@ -12,7 +12,7 @@ use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::unasked;
-use crate::run::{End, HostArgs, Session, ShowArgs, ask, input};
+use crate::run::{End, HostArgs, Session, ShowArgs, ask, based, input};
 use crate::store::{self, DurabilityArg, StoreArgs};
 use crate::{exit, output, overwrite};
 
@@ -32,6 +32,10 @@ pub struct Run {
     /// Seed for the embedded model and retry jitter
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Reuse answers that models gave to the same requests in earlier runs, newest first, or only in RUN; tools, commands and
+    /// people are always asked
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, conflicts_with = "ephemeral")]
+    reuse: Option<Option<String>>,
     /// Skip the checks (load errors still stop the run)
     #[arg(long)]
     no_check: bool,
@@ -145,6 +149,10 @@ fn start(args: &Run) -> Result<u8, u8> {
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
         store::tidy(&*store, settings.keep, args.show.quiet)?;
+        if let Some(run) = &args.reuse {
+            let run = run.as_ref().map(|run| store::wait(store::full_id(&*store, run))).transpose()?;
+            engine = engine.reuse_answers(run);
+        }
         engine = engine.store(store);
     }
     if args.no_content {
@@ -157,7 +165,11 @@ fn start(args: &Run) -> Result<u8, u8> {
     session.begin(&ready, args.seed, Some(ready.run()).filter(|_| !args.ephemeral));
     let script = ready.script().cloned();
     let answers_from = ready.answers_from().clone();
+    let reused = ready.reused();
     let end = session.run(&engine, &answers_from, async || ready.start(&input))?;
+    if args.reuse.is_some() && !args.show.quiet {
+        based::answers_reused(&reused.all());
+    }
     let target = Some(args.target.target.as_str());
     Ok(end.finish(&End {
         target,

@@ -60,6 +60,21 @@ impl Based<'_> {
     }
 }
 
+/// What was used of any earlier runs.
+pub fn answers_reused(all: &[Line]) {
+    let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
+    let calls = count(all.len().saturating_sub(kept), "call", "calls");
+    let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
+    output::note(&match kept {
+        0 => format!("no answer of an earlier run reused, {calls} made"),
+        _ => format!("{} of earlier runs reused{saved}, {calls} made", count(kept, "answer", "answers")),
+    });
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
 /// What was kept and what was done again.
 fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     let all = lines.all();
@@ -76,7 +91,6 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     }
     let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
     let done = all.len().saturating_sub(kept);
-    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
     let (kept, done) = (count(kept, "result", "results"), count(done, "call", "calls"));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(&format!("{kept} of run {run} kept{saved}, {done} made"));

@@ -1,7 +1,7 @@
 //! What a run looks like from outside: its input, its events on the screen, its end.
 
 pub mod ask;
-mod based;
+pub mod based;
 mod canvas;
 mod failures;
 mod header;

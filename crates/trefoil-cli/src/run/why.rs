@@ -17,7 +17,8 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
     let width = lines.iter().filter(|line| !line.reasons.is_empty()).map(|line| line.key.as_str().width()).max();
     let width = width.unwrap_or(0);
     let mut all = Vec::new();
-    for line in lines {
+    // Another try is the same call.
+    for line in lines.iter().filter(|line| line.key.without_try() == line.key.as_str()) {
         let key = safe(line.key.as_str()).into_owned();
         let head = format!("{:>6}  {key}", line.fate.name());
         let mut notes: Vec<String> = line.reasons.iter().map(|one| reason(one, color)).collect();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
-use trefoil::runs::{Part, Reason, RunDiff, RunSide, StepDiff, StepSide, TextReason, ValueReason, WordDiff, compare};
+use trefoil::runs::{
+    Part, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide, TextReason, ValueReason, WordDiff, compare,
+};
 
 use super::print_json;
 use super::show::Output;
@@ -159,6 +161,12 @@ fn reason(reason: &Reason) -> Json {
             all.insert("before".to_owned(), before.clone().into());
             all.insert("now".to_owned(), now.clone().into());
             all.insert("from".to_owned(), from.clone().into());
+        }
+        Reason::Source(SourceReason { of, path, place: _, before, now }) => {
+            all.insert("text".to_owned(), of.to_string().into());
+            all.insert("placeholder".to_owned(), path.as_str().into());
+            all.insert("before".to_owned(), json!(before));
+            all.insert("now".to_owned(), json!(now));
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use crate::provider::Provider;
 use crate::world::{Folder, wait};
 
 /// A pipeline of steps: each has a name, what it is given, and a prompt.
-fn pipeline(steps: &[(&str, &str, &str)]) -> String {
+pub fn pipeline(steps: &[(&str, &str, &str)]) -> String {
     let mut text = "id: main\nkind: sequential\nsteps:\n".to_owned();
     for (name, given, prompt) in steps {
         let agent = format!(
@@ -101,7 +101,7 @@ fn forge(folder: &Folder, before: &str, after: &str) {
 }
 
 /// The newest run.
-fn newest(folder: &Folder, provider: &Provider) -> String {
+pub fn newest(folder: &Folder, provider: &Provider) -> String {
     let all = trefoil(folder, provider, &["runs", "list", "--output", "json"]).json();
     all["runs"][0]["run"].as_str().unwrap().to_owned()
 }
@@ -156,6 +156,126 @@ fn a_fork_keeps_what_is_complete_and_asks_again_from_a_step_on() {
     assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
     trefoil(&folder, &provider, &["replay", &newest(&folder, &provider)]).exits(0);
     trefoil(&folder, &provider, &["runs", "fork", &run, "--from", "tow"]).exits(2).says(&["the run has no step `tow`"]);
+}
+
+const ARTICLE: &str = "id: article
+kind: sequential
+steps:
+  - agent:
+      id: research
+      kind: llm
+      model: { provider: openai, name: m, temperature: 0.25 }
+      instruction: |
+        You are careful.
+        List facts.
+      prompt: Research tides.
+  - input: { notes: '{{research}}' }
+    agent:
+      id: draft
+      kind: llm
+      model: { provider: openai, name: m }
+      inputSchema: { notes: string }
+      instruction: Write.
+      prompt: 'Use these notes: {{notes}}'
+  - input: { text: '{{draft}}' }
+    agent:
+      id: review
+      kind: llm
+      model: { provider: openai, name: m }
+      inputSchema: { text: string }
+      instruction: Judge.
+      prompt: 'Rate this, whatever it is about: {{text}}'
+";
+
+/// What `--explain` says of an edit: the lines about steps.
+#[track_caller]
+fn explained(folder: &Folder, provider: &Provider, run: &str, before: &str, after: &str) -> String {
+    assert_eq!(ARTICLE.matches(before).count(), 1, "{before}");
+    folder.write("e.yaml", ARTICLE.replace(before, after));
+    let ran = trefoil(folder, provider, &["resume", run, "--with", "e.yaml", "--explain"]);
+    let is = |line: &&str| {
+        let first = line.split_whitespace().next();
+        line.starts_with("     ") && first == Some("user") || matches!(first, Some("kept" | "again" | "new" | "unused"))
+    };
+    ran.exits(0).err.lines().filter(is).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn every_sort_of_edit_is_explained_by_what_it_changed() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", ARTICLE);
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    let edits = [
+        ("List facts.", "List three facts."),
+        ("        List facts.\n", ""),
+        ("Research tides.", "Research the tides."),
+        ("temperature: 0.25", "temperature: 0.5"),
+        (", temperature: 0.25", ""),
+        ("name: m, temperature", "name: m-large, temperature"),
+        ("instruction: Judge.", "instruction: Judge.\n      outputSchema: { score: number }"),
+        ("text: '{{draft}}'", "text: '{{research}}'"),
+        ("id: review", "id: verdict"),
+        ("kind: sequential", "kind: sequential # nothing"),
+    ];
+    let mut all = String::new();
+    for (before, after) in edits {
+        if after.contains("outputSchema") {
+            // An answer that does not fit fails the run: what is said before that is what matters.
+            folder.write("e.yaml", ARTICLE.replace(before, after));
+            let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "e.yaml", "--explain"]);
+            let line = ran.err.lines().find(|line| line.starts_with(" again  review"));
+            all += &format!("--- {after}\n{}\n", line.unwrap_or_default());
+            continue;
+        }
+        all += &format!("--- {}\n{}", after.trim(), explained(&folder, &provider, &run, before, after));
+    }
+    let shorter = ARTICLE.find("  - input: { text").unwrap();
+    folder.write("e.yaml", &ARTICLE[..shorter]);
+    let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "e.yaml", "--explain"]);
+    ran.exits(0).says(&["  kept  research\n", "  kept  draft\n", "unused  review\n"]);
+    expect_test::expect![[r#"
+        --- List three facts.
+         again  research  system message, e.yaml:10: You are careful.⏎List {+three+} facts.⏎
+         again  draft     user message, the result of `research` at e.yaml:12: ... are careful.⏎List {+three+} facts.⏎
+         again  review    user message, the result of `draft` at e.yaml:20: ... are careful.⏎List {+three+} facts.⏎
+        --- 
+         again  research  system message, its own text: You are careful.⏎[-List facts.⏎-]
+         again  draft     user message, the result of `research`: ... You are careful.⏎[-List facts.⏎-]
+         again  review    user message, the result of `draft`: ... You are careful.⏎[-List facts.⏎-]
+        --- Research the tides.
+         again  research  user message, e.yaml:11: Research {+the+} tides.
+          kept  draft
+          kept  review
+        --- temperature: 0.5
+         again  research  parameter `temperature`: 0.5, was 0.25
+          kept  draft
+          kept  review
+        --- 
+         again  research  parameter `temperature`: not set, was 0.25
+          kept  draft
+          kept  review
+        --- name: m-large, temperature
+         again  research  model: `openai:m-large`, was `openai:m`
+          kept  draft
+          kept  review
+        --- instruction: Judge.
+              outputSchema: { score: number }
+         again  review  schema of the answer: {"type":"object","properties":{"score":{"type":"number"}},"r..., was not set
+        --- text: '{{research}}'
+          kept  research
+          kept  draft
+         again  review  user message, `text` at e.yaml:27 is the result of `research`, was the result of `draft`
+        --- id: verdict
+          kept  research
+          kept  draft
+          kept  verdict  it was `review` before
+        --- kind: sequential # nothing
+          kept  research
+          kept  draft
+          kept  review
+    "#]].assert_eq(&all);
 }
 
 #[test]

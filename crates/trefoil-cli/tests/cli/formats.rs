@@ -27,7 +27,7 @@ fn a_store_of_every_earlier_format_is_read_and_its_runs_continue() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores");
     let mut files: Vec<_> = std::fs::read_dir(kept).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
-    assert_eq!(files.len(), 3, "one for each format before this one");
+    assert_eq!(files.len(), 4, "one for each format before this one");
     for file in files {
         let (folder, provider) = (Folder::new(), Provider::start());
         provider.hang(false);

@@ -47,6 +47,7 @@ mod provider;
 mod readme;
 mod reference;
 mod render;
+mod reuse;
 mod run;
 mod store;
 #[cfg(unix)]

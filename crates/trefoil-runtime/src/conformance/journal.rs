@@ -133,6 +133,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             models: vec![("writer".to_owned(), "openai:gpt-5.4".to_owned())],
             basis: Some(Box::new(Basis {
                 run: "r0".to_owned(),
+                answers: false,
                 from: Some("draft".to_owned()),
                 rerun: vec!["send".to_owned()],
             })),

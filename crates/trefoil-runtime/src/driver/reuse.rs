@@ -12,6 +12,14 @@ use trefoil_machine::machine::Kept;
 use trefoil_machine::request::Activity;
 
 impl Driver {
+    /// Looks for answers of earlier runs to what was asked for.
+    pub(super) async fn look_up(&mut self) {
+        let (run, models) = (&self.world.watch.run, &self.world.ports.models);
+        if let Some(memo) = self.memo.as_mut().filter(|_| !self.asked.is_empty()) {
+            memo.fetch(run, &self.asked, |request| models.label(request)).await;
+        }
+    }
+
     /// Takes from what was asked for what has a result already. An error: the run has come to something that was done by an earlier
     /// run, that is different now, and that must not be done twice.
     pub(super) fn reuse(&mut self) -> Result<(), RunError> {

@@ -178,6 +178,7 @@ impl Driver {
             if let Some(error) = next.and_then(|command| self.may_not(&command)) {
                 return Ended::With(Err(error));
             }
+            self.look_up().await;
             if let Err(error) = self.reuse() {
                 return Ended::With(Err(error));
             }

@@ -3,6 +3,7 @@
 //! A store's tests call [`store`] with an empty instance of theirs. What only one sort of store has (files, disks that are
 //! full) is tested beside it.
 
+mod asked;
 mod drafts;
 mod leases;
 mod lists;
@@ -32,6 +33,7 @@ pub async fn store(store: Arc<dyn Store>) -> Result<(), String> {
     leases::all(&*store).await?;
     lists::all(&*store).await?;
     drafts::all(&*store).await?;
+    asked::all(&*store).await?;
     removal::all(&*store).await?;
     let health = store.check().await.map_err(|e| format!("checking it: {e}"))?;
     match health.problems.first() {

@@ -4,6 +4,7 @@
 //! the same time, so the system's library is never used, and a live store is not for older `sqlite3` tools.
 
 mod alive;
+mod asked;
 mod blobs;
 mod check;
 mod drafts;
@@ -22,7 +23,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use trefoil_machine::Entry;
+use trefoil_machine::{ContentKey, Entry};
 use trefoil_runtime::ports::Draft;
 
 use crate::batch::Batch;
@@ -45,6 +46,8 @@ pub use place::{Durability, Options};
 
 /// Runs that are removed in one transaction: others write in between.
 const REMOVED: usize = 100;
+/// Transactions in which it is noted what runs have asked for. What is left then is noted the next time.
+const NOTED: usize = 5;
 /// Pages that are given back in one transaction.
 const PAGES: u32 = 2_000;
 
@@ -141,6 +144,20 @@ impl Store for SqliteStore {
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
         let run = run.to_owned();
         self.readers.read(move |c| entries::page(c, &run, from)).await
+    }
+
+    async fn note_asked(&self) -> Result<()> {
+        let writer = self.writer()?;
+        for _ in 0..NOTED {
+            if !writer.write(Where::There, asked::note_some).await? {
+                break;
+            }
+        }
+        writer.write(Where::There, asked::note_open).await
+    }
+
+    async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>> {
+        self.readers.read(move |c| asked::runs(c, content, limit)).await
     }
 
     async fn record(&self, run: &str) -> Result<Record> {

@@ -19,6 +19,7 @@ const FORMATS: &[&str] = &[
     include_str!("format-2.sql"),
     include_str!("format-3.sql"),
     include_str!("format-4.sql"),
+    include_str!("format-5.sql"),
 ];
 
 impl Place {

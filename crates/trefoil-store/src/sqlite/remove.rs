@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::entries::id;
 use super::fault::Done;
-use super::{int, uint};
+use super::{asked, int, uint};
 use crate::batch::Body;
 use crate::error::StoreError;
 use crate::upkeep::{Pruned, Retention};
@@ -73,7 +73,7 @@ pub fn content(c: &Connection, no: i64) -> Done<()> {
     }
     // Pages that are given up are overwritten, too.
     c.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
-    let removed = bare_entries(c, no).and_then(|()| contents(c, no));
+    let removed = bare_entries(c, no).and_then(|()| contents(c, no)).and_then(|()| asked::forget(c, no));
     c.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
     removed
 }

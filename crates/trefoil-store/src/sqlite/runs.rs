@@ -5,7 +5,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use super::blobs;
 use super::entries::{self, number};
 use super::fault::{Done, Fault};
-use super::{drafts, int, remove, uint};
+use super::{asked, drafts, int, remove, uint};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::lease::{Claim, Lease};
@@ -97,6 +97,9 @@ fn write(c: &Connection, lease: &Lease, batch: &Batch, values: Vec<Packed>) -> D
     }
     drafts::end(c, no, batch)?;
     entries::put(c, no, batch)?;
+    if batch.reopens {
+        asked::goes_on(c, no)?;
+    }
     if batch.is_final() {
         remove::content(c, no)?;
     }

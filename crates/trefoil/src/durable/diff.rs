@@ -99,8 +99,9 @@ pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff>
     let (acts_a, side_a) = acts(store.clone(), &one).await?;
     let (acts_b, side_b) = acts(store.clone(), &other).await?;
     let program = prepared(&other).program.clone();
-    let comparing = Comparing { files: &other.flow.loaded().files, program: Some(&program) };
     let partner = align(&acts_a, &acts_b, a);
+    let renamed = partner.iter().filter(|(b, a)| b != *a).map(|(b, a)| ((*a).clone(), b.clone())).collect();
+    let comparing = Comparing { files: &other.flow.loaded().files, program: Some(&program), renamed: &renamed };
     let taken: BTreeSet<&Key> = partner.values().copied().collect();
     // What only the first has, after the step before it that both have.
     let mut alone: BTreeMap<Option<&Key>, Vec<&Key>> = BTreeMap::new();

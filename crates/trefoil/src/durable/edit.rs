@@ -14,7 +14,7 @@ use trefoil_store::Store;
 
 use super::Stored;
 use super::history::{prepared, reading};
-use super::why::{Fate, Line, line};
+use super::why::{Comparing, Fate, Line, line};
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
@@ -37,14 +37,12 @@ pub struct Edited {
     pub started: Started,
     /// What that has results of.
     had: Vec<Key>,
-    decisions: Arc<Mutex<Vec<Decision>>>,
 }
 
 impl Edited {
     /// What became of each step so far: kept, new, or done again and because of what.
     pub fn lines(&self) -> Lines {
-        let (flow, program) = (self.ready.flow().clone(), self.ready.program().clone());
-        Lines { flow, program, had: self.had.clone(), decisions: self.decisions.clone() }
+        Lines { had: self.had.clone(), ..self.ready.reused() }
     }
 
     /// Starts it, with the input of the earlier run.
@@ -67,11 +65,22 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Of a run.
+    pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
+        Self { flow, program, had: Vec::new(), decisions }
+    }
+
     /// One an activity, in the order in which they were asked for.
     pub fn all(&self) -> Vec<Line> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let renamed = decisions.iter().filter_map(|decision| match &decision.is {
+            Reuse::Kept { was: Some(was), .. } => Some((was.clone(), decision.asked.key.clone())),
+            _ => None,
+        });
+        let renamed = renamed.collect();
         let files = &self.flow.loaded().files;
-        decisions.iter().filter_map(|decision| line(decision, files, &self.program)).collect()
+        let comparing = Comparing { files, program: Some(&self.program), renamed: &renamed };
+        decisions.iter().filter_map(|decision| line(decision, &comparing)).collect()
     }
 
     /// What the earlier run has a result of and nothing has asked for, in its order. Of a run that has not ended well: so far.
@@ -130,19 +139,11 @@ impl Engine {
     async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
         let memo = memo(store, stored, edit).await?;
         let started = stored.started.clone();
-        let basis = Basis { run: started.run.clone(), from: edit.from.clone(), rerun: edit.rerun.clone() };
-        let (had, decisions) = (memo.results(), memo.decisions());
+        let basis =
+            Basis { run: started.run.clone(), answers: false, from: edit.from.clone(), rerun: edit.rerun.clone() };
+        let had = memo.results();
         let ready = self.clone().seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
-        Ok(Edited { ready, started, had, decisions })
-    }
-
-    fn kept_runs(&self) -> Result<Arc<dyn Store>> {
-        match self.owner() {
-            Some(owner) => Ok(owner.store().clone()),
-            None => {
-                Err(Error::NotStarted(Findings::said("the engine has no store", "give it one with `Engine::store`")))
-            }
-        }
+        Ok(Edited { ready, started, had })
     }
 }
 
@@ -152,7 +153,7 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.take() else { break };
+        let Some(before) = basis.take().filter(|before| !before.answers) else { break };
         // A run that is gone, or that this version cannot follow, has nothing to use.
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         let Ok(mut older) = own(store.clone(), &earlier).await else { break };

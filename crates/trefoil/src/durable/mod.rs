@@ -7,6 +7,7 @@ mod diff;
 mod edit;
 mod ended;
 mod history;
+mod library;
 mod resume;
 mod verify;
 mod why;
@@ -19,6 +20,9 @@ pub use edit::{Edit, Edited, Lines};
 pub(crate) use ended::ended;
 pub use history::history;
 pub(crate) use history::program_of;
+pub(crate) use library::StoredAnswers;
 pub use resume::Stored;
 pub use verify::verify;
-pub use why::{Fate, Hunk, Line, Part, Place, Reason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff};
+pub use why::{
+    Fate, Hunk, Line, Part, Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff,
+};

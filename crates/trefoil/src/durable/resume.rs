@@ -95,6 +95,9 @@ impl Engine {
     #[doc(hidden)]
     pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;
+        if let Some(basis) = stored.started.basis.as_ref().filter(|basis| basis.answers) {
+            return Ok(ready.based_on((**basis).clone(), self.answers(basis)?));
+        }
         let (Some(basis), Some(owner)) = (&stored.started.basis, self.owner()) else { return Ok(ready) };
         let store: Arc<dyn Store> = owner.store().clone();
         // A run that is gone has nothing to use: what is left is done.

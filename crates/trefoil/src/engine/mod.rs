@@ -128,6 +128,9 @@ struct Parts {
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]
     content: trefoil_store::Content,
+    /// Answers of earlier runs are used: of this one, or of all.
+    #[cfg(feature = "store")]
+    answers_of: Option<Option<String>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -348,7 +351,10 @@ impl Engine {
     }
     /// Everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls nothing.
     pub fn ready(&self, flow: &Flow) -> Result<Ready> {
-        Ready::new(self, flow).map_err(Error::NotStarted)
+        let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
+        #[cfg(feature = "store")]
+        let ready = self.with_answers(ready)?;
+        Ok(ready)
     }
 
     /// Decides what answers, and writes it into a program without running it: what [`Self::ready`] would use.

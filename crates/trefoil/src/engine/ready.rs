@@ -24,7 +24,7 @@ use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, Parts, explain};
 use crate::answers::Answers;
 #[cfg(feature = "store")]
-use crate::durable::Packed;
+use crate::durable::{Lines, Packed};
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::load::Loaded;
@@ -160,16 +160,11 @@ impl Ready {
         Self { basis: Some((basis, memo.without_made_up(made_up))), ..self }
     }
 
-    /// What runs.
+    /// What the run will have used of earlier ones: as far as it has come, and nothing if it does not go by any.
     #[cfg(feature = "store")]
-    pub(crate) fn flow(&self) -> &Flow {
-        &self.flow
-    }
-
-    /// The program, with the models that answer.
-    #[cfg(feature = "store")]
-    pub(crate) fn program(&self) -> &Arc<trefoil_ir::Program> {
-        &self.prepared.program
+    pub fn reused(&self) -> Lines {
+        let decisions = self.basis.as_ref().map(|(_, memo)| memo.decisions()).unwrap_or_default();
+        Lines::of(self.flow.clone(), self.prepared.program.clone(), decisions)
     }
 
     /// The id that the run will have.

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use trefoil_machine::Started;
+use trefoil_machine::journal::Basis;
+use trefoil_runtime::driver::memo::Memo;
 use trefoil_store::{Content, Owner, Store};
 
-use super::{Begun, Engine};
-use crate::error::{Error, Result};
+use super::{Begun, Engine, Ready};
+use crate::durable::StoredAnswers;
+use crate::error::{Error, Findings, Result};
 
 impl Engine {
     /// Keeps every run in a store, with the files of its flow: its journal, what it has cost, how it ended. A run that was
@@ -43,6 +46,36 @@ impl Engine {
     #[must_use]
     pub fn no_content(self) -> Self {
         self.with(|parts| parts.content = Content::UntilEnd)
+    }
+    /// Uses answers that models have given in earlier runs of the [store](Self::store) to what is asked for now, word for word: of
+    /// the run of this id, or of any, the newest first. Each answer is used once. Tools, commands and people are asked as ever: what
+    /// they say belongs to its time. Answers that were made up are not used for real ones, nor the other way round.
+    ///
+    /// [`Ready::reused`](super::Ready::reused) says what was used.
+    #[must_use]
+    pub fn reuse_answers(self, run: Option<String>) -> Self {
+        self.with(|parts| parts.answers_of = Some(run))
+    }
+    /// A run that begins, with what it may use of earlier ones.
+    pub(super) fn with_answers(&self, ready: Ready) -> Result<Ready> {
+        let Some(run) = self.parts.answers_of.clone().filter(|_| self.parts.begun.is_none()) else { return Ok(ready) };
+        let basis = Basis { run: run.unwrap_or_default(), answers: true, ..Basis::default() };
+        let memo = self.answers(&basis)?;
+        Ok(ready.based_on(basis, memo))
+    }
+    /// The answers that a run says it uses.
+    pub(crate) fn answers(&self, basis: &Basis) -> Result<Memo> {
+        let only = Some(basis.run.clone()).filter(|run| !run.is_empty());
+        Ok(Memo::of_answers(Arc::new(StoredAnswers::of(self.kept_runs()?, only))))
+    }
+    /// Where its runs are.
+    pub(crate) fn kept_runs(&self) -> Result<Arc<dyn Store>> {
+        match self.owner() {
+            Some(owner) => Ok(owner.store().clone()),
+            None => {
+                Err(Error::NotStarted(Findings::said("the engine has no store", "give it one with `Engine::store`")))
+            }
+        }
     }
     /// Keeps runs in a store as a process that holds leases there.
     #[doc(hidden)]

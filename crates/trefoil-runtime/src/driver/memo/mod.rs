@@ -9,6 +9,7 @@
 //! is used only if it was the last that was done at its place.
 
 mod layer;
+mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,12 +20,13 @@ use trefoil_machine::Prepared;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
-use trefoil_machine::request::{Activity, Request, Usage};
+use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
 use trefoil_template::Value;
 
 use crate::ports::Ports;
 use layer::Collect;
 pub use layer::{Layer, Lost};
+pub use shelf::{Found, Library, Shelf};
 
 /// An activity of an earlier run that ended well.
 #[derive(Debug, Clone)]
@@ -49,6 +51,14 @@ impl Earlier {
     }
 }
 
+/// Whether an answer is one that a run may use whose answers are made up by this, if they are.
+fn is_real(about: &About, by: Option<&str>) -> bool {
+    match about.model.as_deref() {
+        Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
+        _ => true,
+    }
+}
+
 /// Where a result is: in which of the runs, under which key.
 type Place = (usize, Key);
 
@@ -65,6 +75,8 @@ pub struct Memo {
     gone: BTreeSet<Place>,
     /// Steps whose tools and commands may be done again.
     rerun: BTreeSet<String>,
+    /// Answers of models in any earlier runs.
+    shelf: Option<Shelf>,
     /// What became of what was asked for, for whoever wants to know.
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
@@ -83,6 +95,8 @@ pub struct Decision {
 pub enum Reuse {
     /// The result of an earlier run is used.
     Kept {
+        /// That run.
+        run: String,
         /// What the activity was called there, where that is another name.
         was: Option<Key>,
         /// Of a model call: what it used there.
@@ -112,6 +126,11 @@ impl Memo {
         let mut memo = Self { layers: vec![collect.0], ..Self::default() };
         memo.index();
         Ok(memo)
+    }
+
+    /// Answers of models in any earlier runs, and nothing else.
+    pub fn of_answers(library: Arc<dyn Library>) -> Self {
+        Self { shelf: Some(Shelf::of(library)), ..Self::default() }
     }
 
     /// With what the run before has: where both have a result, this one's comes first. What this one took from there is one result.
@@ -146,10 +165,8 @@ impl Memo {
     /// somebody does: its own kind may stay.
     #[must_use]
     pub fn without_made_up(mut self, by: Option<&str>) -> Self {
-        let real = |earlier: &Earlier| match earlier.about.model.as_deref() {
-            Some(made_up @ ("embedded" | "scripted")) => by == Some(made_up),
-            _ => true,
-        };
+        let real = |earlier: &Earlier| is_real(&earlier.about, by);
+        self.shelf.iter_mut().for_each(|shelf| shelf.without_made_up(by));
         for layer in &mut self.layers {
             layer.drop_those(|_, earlier| {
                 (!real(earlier)).then(|| Lost::MadeUp(earlier.about.model.clone().unwrap_or_default()))
@@ -242,8 +259,9 @@ impl Memo {
             let cited = Cited { run: layer.run.to_string(), key: was, content: asked.content, used: earlier.used() };
             Some((earlier, cited))
         });
+        let taken = taken.or_else(|| self.shelf.as_mut()?.take(asked));
         let is = match &taken {
-            Some((_, cited)) => Reuse::Kept { was: cited.key.clone(), used: cited.used },
+            Some((_, cited)) => Reuse::Kept { run: cited.run.clone(), was: cited.key.clone(), used: cited.used },
             None => self.again(asked).unwrap_or(Reuse::New),
         };
         if let Some((_, cited)) = &taken {
@@ -284,6 +302,14 @@ impl Memo {
         let of = cited.key.as_ref().unwrap_or(key);
         self.layers.iter_mut().filter(|layer| *layer.run == *cited.run).for_each(|layer| drop(layer.by_key.remove(of)));
         self.forget(key, cited);
+        self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));
+    }
+
+    /// Looks up what may be used of any earlier runs, before it is asked what can be. See [`Shelf::fetch`].
+    pub async fn fetch(&mut self, own: &str, asked: &[Arc<Activity>], label: impl Fn(&ModelRequest) -> String) {
+        if let Some(shelf) = &mut self.shelf {
+            shelf.fetch(own, asked, label).await;
+        }
     }
 
     fn forget(&mut self, key: &Key, cited: &Cited) {

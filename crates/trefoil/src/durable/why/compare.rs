@@ -1,15 +1,18 @@
 //! What is otherwise in what is asked for, and what put that there.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value as Json};
 use trefoil_ir::{Expr, ModelParameters, OnTimeout, Program, Source, StepId, StepKind, walk};
+use trefoil_machine::Key;
 use trefoil_machine::provenance::{From, Origin, TextPart};
 use trefoil_machine::request::{
     Activity, CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolSpec,
 };
-use trefoil_syntax::Files;
+use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 
-use super::reason::{Place, Reason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+use super::reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 use super::words::{Hunk, WordDiff};
 
 /// What a comparison goes by.
@@ -18,6 +21,8 @@ pub struct Comparing<'a> {
     pub files: &'a Files,
     /// The program as it is, if anybody has it.
     pub program: Option<&'a Program>,
+    /// Steps that have another name: as it was, and as it is.
+    pub renamed: &'a BTreeMap<Key, Key>,
 }
 
 impl Comparing<'_> {
@@ -94,6 +99,8 @@ impl Comparing<'_> {
     /// A text, by what put the words there that changed.
     fn text(&self, of: TextOf, then: (&Value, &[TextPart]), now: (&Value, &[TextPart]), all: &mut Vec<Reason>) {
         let diff = WordDiff::of(&then.0.to_text(), &now.0.to_text());
+        let moved = self.sources(of, then.1, now.1);
+        let is_moved = |key: &Key| moved.iter().any(|one| one.before.contains(key) || one.now.contains(key));
         let mut by: Vec<(TextSource, Vec<Hunk>)> = Vec::new();
         for hunk in diff.hunks.clone() {
             let source = match hunk.now.is_empty() {
@@ -106,11 +113,40 @@ impl Comparing<'_> {
                 None => by.push((source, vec![hunk])),
             }
         }
+        // Where a placeholder leads elsewhere, that says enough of its words.
+        by.retain(|(source, _)| !matches!(source, TextSource::Step(key, _) if is_moved(key)));
         let reason = |(source, hunks)| {
             let diff = WordDiff { before: diff.before.clone(), now: diff.now.clone(), hunks };
             Reason::Text(TextReason { of, source, diff })
         };
-        all.extend(by.into_iter().map(reason));
+        let texts: Vec<Reason> = by.into_iter().map(reason).collect();
+        all.extend(moved.into_iter().map(Reason::Source).chain(texts));
+    }
+
+    /// Placeholders that have the results of other steps.
+    fn sources(&self, of: TextOf, then: &[TextPart], now: &[TextPart]) -> Vec<SourceReason> {
+        let (then, read) = (placeholders(then), placeholders(now));
+        let mut all = Vec::new();
+        for (path, now) in &read {
+            let Some((_, before)) = then.iter().find(|(known, _)| known == path) else { continue };
+            let same = before.keys.iter().map(|key| self.renamed.get(key).unwrap_or(key)).eq(&now.keys);
+            if !same {
+                let reason = SourceReason {
+                    of,
+                    path: path.clone(),
+                    place: now.place.and_then(|at| self.line(at, 0)),
+                    before: before.keys.clone(),
+                    now: now.keys.clone(),
+                };
+                all.push(reason);
+            }
+        }
+        all
+    }
+
+    fn line(&self, at: Location, more: usize) -> Option<Place> {
+        let file = self.files.get(at.file)?;
+        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize + more })
     }
 
     /// What put these bytes there: the first that did.
@@ -129,11 +165,7 @@ impl Comparing<'_> {
 
     /// `lines`: how far into the text of the file it is.
     fn origin(&self, origin: &Origin, lines: usize) -> TextSource {
-        let place = |more: usize| {
-            let at = origin.place?;
-            let file = self.files.get(at.file)?;
-            Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize + more })
-        };
+        let place = |more: usize| self.line(origin.place?, more);
         match (&origin.from, &origin.path) {
             (From::Literal | From::Const, None) => TextSource::File(place(lines)),
             (From::Step(key), _) => TextSource::Step(key.clone(), place(0)),
@@ -166,9 +198,7 @@ impl Comparing<'_> {
     }
 
     fn place(&self, step: StepId) -> Option<Place> {
-        let at = self.program?.step(step)?.origin;
-        let file = self.files.get(at.file)?;
-        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line as usize })
+        self.line(self.program?.step(step)?.origin, 0)
     }
 
     /// The steps whose results an argument is made of, by what the program reads there.
@@ -200,6 +230,33 @@ impl Comparing<'_> {
             reason.from.extend(label.map(ToString::to_string));
         }
     }
+}
+
+/// What a placeholder of a text has.
+#[derive(Default)]
+struct Placeholder {
+    keys: Vec<Key>,
+    place: Option<Location>,
+}
+
+/// The placeholders of a text, by the path nearest to it.
+fn placeholders(parts: &[TextPart]) -> Vec<(String, Placeholder)> {
+    let mut all: Vec<(String, Placeholder)> = Vec::new();
+    for Origin { from, path, place, via, .. } in parts.iter().map(|part| &part.origin) {
+        // What a text was handed on through is the outermost first.
+        let nearest = via.first().map(|via| (via.path.clone(), Some(via.place)));
+        let Some((path, place)) = nearest.or_else(|| Some((path.clone()?, *place))) else { continue };
+        let at = all.iter().position(|(known, _)| **known == *path).unwrap_or_else(|| {
+            all.push((path.to_string(), Placeholder { keys: Vec::new(), place }));
+            all.len() - 1
+        });
+        if let (From::Step(key), Some((_, one))) = (from, all.get_mut(at))
+            && !one.keys.contains(key)
+        {
+            one.keys.push(key.clone());
+        }
+    }
+    all
 }
 
 fn without_place(source: TextSource) -> TextSource {

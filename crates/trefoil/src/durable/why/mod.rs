@@ -4,14 +4,12 @@ mod compare;
 mod reason;
 mod words;
 
-use trefoil_ir::Program;
 use trefoil_machine::Key;
 use trefoil_machine::request::{Request, Usage};
 use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
-use trefoil_syntax::Files;
 
 pub use compare::Comparing;
-pub use reason::{Place, Reason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
+pub use reason::{Place, Reason, SourceReason, TextOf, TextReason, TextSource, ValueOf, ValueReason};
 pub use words::{Hunk, Part, WordDiff};
 
 /// What became of one activity.
@@ -30,6 +28,8 @@ pub struct Line {
 pub enum Fate {
     /// The result of an earlier run is used.
     Kept {
+        /// That run.
+        run: String,
         /// What it was called there, where that is another name.
         was: Option<Key>,
         /// Of a model call: what it would have used.
@@ -56,21 +56,21 @@ impl Fate {
 }
 
 /// What became of an activity; none for what is no step's own: time, conditions, descriptions of tools.
-pub fn line(decision: &Decision, files: &Files, program: &Program) -> Option<Line> {
+pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
     let asked = &decision.asked;
     if matches!(asked.request, Request::Timer { .. } | Request::Decide(_) | Request::Describe(_)) {
         return None;
     }
     let (fate, reasons) = match &decision.is {
-        Reuse::Kept { was, used } => {
+        Reuse::Kept { run, was, used } => {
             // Another try is the same call.
             let was = was.clone().filter(|was| was.without_try() != asked.key.without_try());
-            (Fate::Kept { was, saved: *used }, Vec::new())
+            (Fate::Kept { run: run.clone(), was, saved: *used }, Vec::new())
         }
         Reuse::New => (Fate::New, Vec::new()),
         Reuse::Again { lost: Some(lost), .. } => (Fate::Again, vec![of_lost(lost)]),
         Reuse::Again { before, lost: None } => {
-            let compared = Comparing { files, program: Some(program) }.of(before, asked);
+            let compared = comparing.of(before, asked);
             let reasons = if compared.is_empty() { vec![Reason::Other("its result was used")] } else { compared };
             (Fate::Again, reasons)
         }

@@ -23,6 +23,8 @@ pub enum Reason {
     Sort(&'static str),
     /// A text changed.
     Text(TextReason),
+    /// A placeholder of a text has the results of other steps than before.
+    Source(SourceReason),
     /// A value changed.
     Value(ValueReason),
     /// Something changed of which no more is known.
@@ -38,6 +40,21 @@ pub struct TextReason {
     pub source: TextSource,
     /// The whole text, with the places that this reason is about.
     pub diff: WordDiff,
+}
+
+/// A placeholder that leads elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceReason {
+    /// In which text.
+    pub of: TextOf,
+    /// The placeholder, as written.
+    pub path: String,
+    /// Where it is.
+    pub place: Option<Place>,
+    /// The steps whose results it had; none: it had something else.
+    pub before: Vec<Key>,
+    /// The steps whose results it has.
+    pub now: Vec<Key>,
 }
 
 /// Which text.
@@ -173,7 +190,19 @@ impl fmt::Display for Reason {
             Self::MadeUp(model) => write!(f, "its answer was made up, by `{model}`"),
             Self::Taken(key) => write!(f, "`{key}` has used its result"),
             Self::Sort(before) => write!(f, "it was a {before} before"),
+            Self::Text(TextReason { of, source: TextSource::Unknown, .. }) => write!(f, "{of}"),
             Self::Text(TextReason { of, source, .. }) => write!(f, "{of}, {source}"),
+            Self::Source(SourceReason { of, path, place, before, now }) => {
+                let at = place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
+                let steps = |keys: &[Key]| match keys {
+                    [] => "something else".to_owned(),
+                    keys => {
+                        let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+                        format!("the result of {}", keys.join(", "))
+                    }
+                };
+                write!(f, "{of}, `{path}`{at} is {}, was {}", steps(now), steps(before))
+            }
             Self::Value(value) => write!(f, "{value}"),
             Self::Other(what) => f.write_str(what),
         }
@@ -187,13 +216,17 @@ impl fmt::Display for ValueReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { of, path, before, now, from } = self;
         let of = match of {
-            ValueOf::Schema => "schema of the answer",
-            ValueOf::Environment => "environment",
+            ValueOf::Schema => "schema of the answer,",
             of => of.name(),
         };
+        let of = if path.is_empty() { of.trim_end_matches(',') } else { of };
         let path = if path.is_empty() { String::new() } else { format!(" `{path}`") };
         let short = |json: &Json| {
-            let text = json.to_string();
+            // A name is no text.
+            let text = match json {
+                Json::String(name) if matches!(self.of, ValueOf::Model) => format!("`{name}`"),
+                json => json.to_string(),
+            };
             match text.char_indices().nth(LONG) {
                 Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
                 None => text,

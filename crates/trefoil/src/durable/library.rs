@@ -1,0 +1,118 @@
+//! StoredAnswers of models in earlier runs of a store, by what was asked for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use trefoil_machine::{ContentKey, EntryKind};
+use trefoil_runtime::driver::memo::{Found, Library};
+use trefoil_store::{Content, Store};
+
+/// Runs that are looked at for one question.
+const RUNS: usize = 16;
+
+/// The answers of one run, or of all.
+pub struct StoredAnswers {
+    store: Arc<dyn Store>,
+    /// The run; none: all of them.
+    only: Option<String>,
+    read: Mutex<Read>,
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Read {
+    /// Whether the store knows what its runs have asked for.
+    noted: bool,
+    runs: BTreeMap<String, Arc<OfRun>>,
+}
+
+type OfRun = BTreeMap<ContentKey, Vec<Found>>;
+
+impl fmt::Debug for StoredAnswers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredAnswers").field("only", &self.only).finish_non_exhaustive()
+    }
+}
+
+impl StoredAnswers {
+    /// Of one run, or of all.
+    pub fn of(store: Arc<dyn Store>, only: Option<String>) -> Self {
+        Self { store, only, read: Mutex::default() }
+    }
+
+    /// The runs that may have an answer, the newest first.
+    async fn runs(&self, read: &mut Read, content: ContentKey) -> Vec<String> {
+        if let Some(run) = &self.only {
+            return vec![run.clone()];
+        }
+        if !read.noted {
+            // What could not be noted is not found: then it is asked again.
+            let _ = self.store.note_asked().await;
+            read.noted = true;
+        }
+        self.store.asked(content, RUNS).await.unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Library for StoredAnswers {
+    async fn answers(&self, own: &str, content: ContentKey) -> Vec<Found> {
+        let mut read = self.read.lock().await;
+        let mut all = Vec::new();
+        for run in self.runs(&mut read, content).await {
+            if run == own {
+                continue;
+            }
+            let known = read.runs.get(&run).cloned();
+            let of_run = match known {
+                Some(known) => known,
+                None => {
+                    let found = Arc::new(answers(&*self.store, &run).await.unwrap_or_default());
+                    read.runs.insert(run, found.clone());
+                    found
+                }
+            };
+            all.extend(of_run.get(&content).into_iter().flatten().cloned());
+        }
+        all
+    }
+}
+
+/// All answers of a run, each in the order in which they came.
+async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
+    if store.record(run).await?.content != Content::All {
+        return Ok(OfRun::new());
+    }
+    let name: Arc<str> = run.into();
+    let (mut asked, mut found, mut next) = (BTreeMap::new(), BTreeMap::new(), 0);
+    let mut came = 0u64;
+    loop {
+        let page = store.entries(run, next).await?;
+        let Some(last) = page.last() else { break };
+        next = last.seq.saturating_add(1);
+        for entry in page {
+            match entry.kind {
+                EntryKind::Scheduled { key, sort, content, .. } if sort == "model" => drop(asked.insert(key, content)),
+                EntryKind::Completed { key, value, about } if about.model.is_some() => {
+                    let content = about.from.as_ref().map(|cited| cited.content).or_else(|| asked.get(&key).copied());
+                    came += 1;
+                    let one = Found { run: name.clone(), key: key.clone(), value, about };
+                    found.extend(content.map(|content| (key, (came, content, one))));
+                }
+                // What came of these before is void.
+                EntryKind::Reopened { again, .. } => again.iter().for_each(|key| drop(found.remove(key))),
+                _ => {}
+            }
+        }
+    }
+    let mut found: Vec<_> = found.into_values().collect();
+    found.sort_by_key(|(came, ..)| *came);
+    let mut of_run = OfRun::new();
+    for (_, content, one) in found {
+        of_run.entry(content).or_default().push(one);
+    }
+    Ok(of_run)
+}
