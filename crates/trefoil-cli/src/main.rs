@@ -5,6 +5,7 @@
 mod args;
 mod columns;
 mod commands;
+mod dev;
 mod exit;
 mod harmless;
 mod levels;

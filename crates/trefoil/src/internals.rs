@@ -22,7 +22,7 @@ macro_rules! modules {
 #[cfg(feature = "store")]
 pub use crate::durable::{Packed, Trial, cancel, history, try_answer, unpack};
 #[cfg(feature = "store")]
-pub use crate::runs::{Edit, Edited, Line, Stored, verify};
+pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 #[cfg(feature = "store")]
 pub use trefoil_store::{Blob, NewRun, Owner};
 

@@ -35,6 +35,7 @@ use crate::{exit, output};
 #[derive(clap::Subcommand)]
 pub enum Command {
     Run(run::Run),
+    Dev(crate::dev::Dev),
     Resume(resume::Resume),
     Replay(replay::Replay),
     Runs(runs::Runs),
@@ -63,6 +64,7 @@ pub enum Command {
 pub fn dispatch(command: Command) -> u8 {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Dev(args) => crate::dev::run(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Runs(args) => runs::run(&args),

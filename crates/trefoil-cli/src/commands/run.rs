@@ -131,7 +131,7 @@ fn start(args: &Run) -> Result<u8, u8> {
         count_warnings(args, loaded);
     }
     let input = input::read(loaded, &args.inputs, args.input_json.as_deref());
-    let input = input.map_err(|why| refuse_input(loaded, why))?;
+    let input = input.map_err(|why| input::refuse(loaded, why))?;
     let interactive = output::interactive() && args.show.events.is_none();
     let input = ask::complete(loaded, input, interactive, args.show.quiet)?;
     let session = Session::new(&args.show, loaded);
@@ -235,16 +235,6 @@ fn count_calls(args: &Run, loaded: &Loaded) -> Result<(), u8> {
         output::warning(&format!("{message}; change the limit with `--max-calls`"));
     }
     Ok(())
-}
-
-fn refuse_input(loaded: &Loaded, why: input::Refusal) -> u8 {
-    match why {
-        input::Refusal::Error(error) => {
-            output::say(output::diagnostics(&[error.diagnostic()], &loaded.files).trim_end());
-        }
-        input::Refusal::Findings(files, found) => output::say(output::diagnostics(&found, &files).trim_end()),
-    }
-    exit::NOT_STARTED
 }
 
 fn refuse(why: &Findings) -> u8 {

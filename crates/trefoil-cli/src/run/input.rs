@@ -7,6 +7,8 @@ use trefoil::internals::input::{InputError, typed};
 use trefoil_syntax::{Diagnostic, Files};
 use trefoil_template::{Value, limits};
 
+use crate::{exit, output};
+
 /// Why there is no input.
 pub enum Refusal {
     /// The arguments.
@@ -19,6 +21,17 @@ pub enum Refusal {
 pub fn read(loaded: &Loaded, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
     let base = json.map(base).transpose()?;
     typed(&loaded.program, inputs, base).map_err(Refusal::Error)
+}
+
+/// Says why there is no input. The exit code.
+pub fn refuse(loaded: &Loaded, why: Refusal) -> u8 {
+    match why {
+        Refusal::Error(error) => {
+            output::say(output::diagnostics(&[error.diagnostic()], &loaded.files).trim_end());
+        }
+        Refusal::Findings(files, found) => output::say(output::diagnostics(&found, &files).trim_end()),
+    }
+    exit::NOT_STARTED
 }
 
 fn base(argument: &str) -> Result<Value, Refusal> {

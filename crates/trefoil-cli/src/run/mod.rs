@@ -32,5 +32,5 @@ pub use recording::Recording;
 pub use session::{End, HostArgs, Session, ShowArgs, Unknown};
 pub use shown::Shown;
 pub use steps::Steps;
-pub use stop::SignalStop;
+pub use stop::{SignalStop, Signals};
 pub use words::{arrived, cut, money, preview, time, tokens};

@@ -78,11 +78,12 @@ async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, reco
 
 /// What asks a process to end. All of it: the commands of a run are in groups of their own and would live on.
 #[cfg(unix)]
-struct Signals([tokio::signal::unix::Signal; 4]);
+pub struct Signals([tokio::signal::unix::Signal; 4]);
 
 #[cfg(unix)]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    /// Begins to listen. Inside a runtime.
+    pub fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self([
             signal(SignalKind::interrupt())?,
@@ -91,7 +92,8 @@ impl Signals {
             signal(SignalKind::quit())?,
         ]))
     }
-    async fn next(&mut self) {
+    /// The next one.
+    pub async fn next(&mut self) {
         let Self([interrupt, terminate, hangup, quit]) = self;
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -103,14 +105,16 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-struct Signals;
+pub struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    /// Begins to listen. Inside a runtime.
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self)
     }
-    async fn next(&mut self) {
+    /// The next one.
+    pub async fn next(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
     }
 }

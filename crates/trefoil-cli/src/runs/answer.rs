@@ -45,10 +45,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
         output::refuse(&format!("`{}` is already answered with `{said}`", one.step), Some(&help));
         return Err(exit::NOT_STARTED);
     }
-    let value = accepted(&store, &run, one, args)?;
-    let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
-    let letter = Letter { kind, key: one.key.to_string(), value, at: now(&*store) };
-    wait(store.post(&run, letter))?;
+    post(&store, &run, one, &args.value, args.result.as_deref())?;
     let record = wait(store.record(&run))?;
     match record.owner {
         Some(_) => output::note(&format!("answered; the process that runs {run} continues with it")),
@@ -57,22 +54,35 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     Ok(exit::OK)
 }
 
+/// Leaves an answer for a run, if the run takes it.
+pub fn post(store: &Arc<dyn Store>, run: &str, one: &Waiting, value: &str, done: Option<&str>) -> Result<(), u8> {
+    let value = accepted(store, run, one, value, done)?;
+    let kind = if one.prompt.is_some() { LetterKind::Answer } else { LetterKind::Signal };
+    let letter = Letter { kind, key: one.key.to_string(), value, at: now(&**store) };
+    wait(store.post(run, letter)).map(drop)
+}
+
 /// The answer as the run takes it, or a refusal: nobody would see the question again until the run is resumed.
-fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, args: &Answer) -> Result<Value, u8> {
-    let given = args.value.as_str();
+fn accepted(
+    store: &Arc<dyn Store>,
+    run: &str,
+    one: &Waiting,
+    given: &str,
+    done: Option<&str>,
+) -> Result<Value, u8> {
     let known: Vec<&str> = match &one.prompt {
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
         None => vec!["retry", "fail", Letter::DONE],
     };
     let word = word(&known, given);
     let is_done = one.prompt.is_none() && word == Some(Letter::DONE);
-    if args.result.is_some() && !is_done {
+    if done.is_some() && !is_done {
         let help = "use it with the answer `done`, for a step that may or may not have been done";
         output::refuse("`--result` does not fit this answer", Some(help));
         return Err(exit::NOT_STARTED);
     }
     if is_done {
-        let result = args.result.as_deref().map(|text| result(one, text)).unwrap_or_default();
+        let result = done.map(|text| result(one, text)).unwrap_or_default();
         return Ok([(Letter::DONE, result)].into_iter().collect());
     }
     if let Some(word) = word {

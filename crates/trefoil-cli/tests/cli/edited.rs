@@ -19,7 +19,7 @@ pub fn pipeline(steps: &[(&str, &str, &str)]) -> String {
     text
 }
 
-const FIRST: &[(&str, &str, &str)] =
+pub const FIRST: &[(&str, &str, &str)] =
     &[("one", "x", "say one"), ("two", "{{one}}", "two after {{text}}"), ("three", "{{two}}", "three after {{text}}")];
 
 /// A run of that, with a provider that forgets what it was asked.

@@ -17,6 +17,7 @@ mod corpus;
 mod corpus_tools;
 #[cfg(unix)]
 mod cut_off;
+mod dev;
 mod discovery;
 mod durable;
 mod edited;

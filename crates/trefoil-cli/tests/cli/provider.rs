@@ -113,10 +113,15 @@ impl Provider {
             if prompt.contains("hang") && self.hangs.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_secs(600));
             }
+            // What has to have a shape has it.
+            let text = match &request["response_format"]["json_schema"]["schema"] {
+                Json::Null => said(&prompt),
+                schema => shaped(schema).to_string(),
+            };
             let written = match () {
                 () if prompt.contains("busy") && before.is_multiple_of(2) => fail(&mut stream, &prompt),
-                () if request["stream"] == json!(true) => self.tell(&mut stream, &prompt, &calls),
-                () => answer(&mut stream, &prompt, self.used(&prompt), &calls),
+                () if request["stream"] == json!(true) => self.tell(&mut stream, &prompt, &text, &calls),
+                () => answer(&mut stream, &text, self.used(&prompt), &calls),
             };
             if written.is_err() {
                 return;
@@ -179,8 +184,25 @@ fn finish_reason(calls: &[Json]) -> &'static str {
     if calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn answer(stream: &mut TcpStream, prompt: &str, usage: Json, calls: &[Json]) -> std::io::Result<()> {
-    let mut message = json!({ "role": "assistant", "content": said(prompt) });
+/// Something of the shape of a schema: the first of what is possible.
+fn shaped(schema: &Json) -> Json {
+    if let Some(first) = schema["enum"].get(0) {
+        return first.clone();
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            let members = schema["properties"].as_object().into_iter().flatten();
+            members.map(|(name, schema)| (name.clone(), shaped(schema))).collect::<serde_json::Map<_, _>>().into()
+        }
+        Some("array") => json!([shaped(&schema["items"])]),
+        Some("number" | "integer") => json!(1),
+        Some("boolean") => json!(true),
+        _ => json!("text"),
+    }
+}
+
+fn answer(stream: &mut TcpStream, text: &str, usage: Json, calls: &[Json]) -> std::io::Result<()> {
+    let mut message = json!({ "role": "assistant", "content": text });
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
@@ -197,7 +219,7 @@ fn fail(stream: &mut TcpStream, prompt: &str) -> std::io::Result<()> {
 }
 
 impl Provider {
-    fn tell(&self, stream: &mut TcpStream, prompt: &str, calls: &[Json]) -> std::io::Result<()> {
+    fn tell(&self, stream: &mut TcpStream, prompt: &str, text: &str, calls: &[Json]) -> std::io::Result<()> {
         let part = |choices: Json, usage: Json| {
             let part = json!({
                 "id": "r1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices, "usage": usage
@@ -207,7 +229,7 @@ impl Provider {
         stream
             .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
         let mut chunk = |text: &str| stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes());
-        for word in said(prompt).split_inclusive(' ') {
+        for word in text.split_inclusive(' ') {
             chunk(&part(json!([{ "index": 0, "delta": { "content": word }, "finish_reason": null }]), Json::Null))?;
             if prompt.contains("slowly") {
                 std::thread::sleep(Duration::from_millis(2));

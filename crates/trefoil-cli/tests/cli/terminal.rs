@@ -216,3 +216,35 @@ fn after_a_failure_what_did_not_run_shows() {
     assert_eq!(code, 1, "{seen}");
     assert!(seen.contains(". APPROVE  did not run"), "{seen}");
 }
+
+#[test]
+fn single_keys_drive_the_loop_and_the_terminal_is_left_as_it_was() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let store = folder.path().join("runs.db");
+    let args = ["dev", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
+    let screen = Screen::with(&folder, &args, 90, &[("TREFOIL_STORE", store.to_str().unwrap())]);
+    let before = rustix::termios::tcgetattr(&screen.keys).unwrap();
+    screen.waits_for("press").types("a").waits_for("(yes/no) > ").types("yes\n");
+    screen.waits_for("shipped").waits_for_nth("press", 2).types("q");
+    let keys = screen.keys.try_clone().unwrap();
+    let (code, seen) = screen.ends();
+    assert_eq!(code, 0, "{seen}");
+    let after = rustix::termios::tcgetattr(&keys).unwrap();
+    assert_eq!(after.local_modes, before.local_modes, "lines and echo");
+    assert!(!seen.contains("WOULD_REPEAT"), "{seen}");
+}
+
+#[test]
+fn ctrl_c_ends_the_loop_and_says_how_to_continue() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let store = folder.path().join("runs.db");
+    let args = ["dev", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
+    let screen = Screen::with(&folder, &args, 90, &[("TREFOIL_STORE", store.to_str().unwrap())]);
+    screen.waits_for("press");
+    assert!(std::process::Command::new("kill").args(["-INT", &screen.child.id().to_string()]).status().unwrap().success());
+    let (code, seen) = screen.ends();
+    assert_eq!(code, 130, "{seen}");
+    assert!(seen.contains("to continue: trefoil resume"), "{seen}");
+}

@@ -1,0 +1,162 @@
+//! What somebody is asked at the terminal: an input, an answer, a step.
+
+use std::collections::BTreeMap;
+
+use trefoil::internals::Loaded;
+use trefoil::internals::input::{self, MissingInput};
+use trefoil::internals::trace::{Pending, page};
+use trefoil_machine::event::Waiting;
+use trefoil_template::Value;
+
+use super::turn::Asked;
+use super::{Happening, Loop};
+use crate::harmless::safe;
+use crate::run::{ask, waiting};
+use crate::runs::answer;
+use crate::{exit, output};
+
+impl Loop<'_> {
+    /// A line; none: there is nobody. What happens meanwhile waits.
+    fn line(&mut self, question: &str) -> Option<String> {
+        self.keyboard.want_line(question);
+        let mut later = Vec::new();
+        let line = loop {
+            let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+            let one = self.runtime.block_on(async {
+                tokio::select! {
+                    () = signals.next() => Happening::Stop,
+                    one = happenings.recv() => one.unwrap_or(Happening::Stop),
+                }
+            });
+            match one {
+                Happening::Line(line) => {
+                    self.keyboard.came();
+                    break line;
+                }
+                Happening::Stop => {
+                    later.push(Happening::Stop);
+                    break None;
+                }
+                other => later.push(other),
+            }
+        };
+        self.later.extend(later);
+        line
+    }
+
+    /// An input with what it needs.
+    pub(super) fn complete(&mut self, loaded: &Loaded, given: Option<Value>) -> Result<Option<Value>, u8> {
+        if !self.keyboard.keys {
+            return ask::complete(loaded, given, false, false);
+        }
+        let mut given = given;
+        for one in input::missing(&loaded.program, given.as_ref()) {
+            let Some(value) = self.one_input(&one)? else { continue };
+            one.put(&mut given, value);
+        }
+        Ok(given)
+    }
+
+    fn one_input(&mut self, one: &MissingInput) -> Result<Option<Value>, u8> {
+        loop {
+            let empty = if one.may_be_empty() { ", may be empty" } else { "" };
+            let question = format!("{} ({}{empty})> ", safe(&one.name), one.kind);
+            let Some(line) = self.line(&question) else { return Err(exit::NOT_STARTED) };
+            if line.is_empty() && one.may_be_empty() {
+                return Ok(None);
+            }
+            match one.value(&line) {
+                Ok(value) if !line.is_empty() => return Ok(Some(value)),
+                Ok(_) => output::warning(&format!("{} is required and cannot be empty", one.name)),
+                Err(error) => output::warning(&error.message),
+            }
+        }
+    }
+
+    /// `i`: another input.
+    pub(super) fn other_input(&mut self) -> Option<Asked> {
+        let line = self.line("input (text, JSON, or key=value)> ").filter(|line| !line.trim().is_empty())?;
+        let last = self.last.as_ref()?;
+        let stored = crate::runs::past::read(&self.store, &last.run).ok()?;
+        let program = &stored.flow.loaded().program;
+        let before = stored.started.input.clone();
+        let given = match super::typed(&line) {
+            object @ Value::Object(_) => Ok(Some(object)),
+            _ => input::typed(program, &[line], before.filter(|before| matches!(before, Value::Object(_)))),
+        };
+        match given {
+            Ok(given) => Some(Asked { input: Some(given), anyway: true, ..Asked::default() }),
+            Err(error) => {
+                output::refuse(&error.message, error.help.as_deref());
+                None
+            }
+        }
+    }
+
+    /// `f`: from a step on.
+    pub(super) fn from_step(&mut self) -> Option<Asked> {
+        let last = self.last.as_ref()?;
+        let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
+        last.told.steps.values().for_each(|step| *labels.entry(&step.label).or_default() += 1);
+        let name = |(key, step): (&String, &super::seen::Step)| match labels.get(step.label.as_str()) {
+            Some(1) => step.label.clone(),
+            _ => key.clone(),
+        };
+        let steps: Vec<String> = last.told.steps.iter().map(name).collect();
+        for (number, step) in steps.iter().enumerate() {
+            output::say(&format!("  {}  {}", number + 1, safe(step)));
+        }
+        let line = self.line("again from which step (number or name)> ")?;
+        let line = line.trim();
+        let chosen = line.parse::<usize>().ok().and_then(|number| steps.get(number.checked_sub(1)?).cloned());
+        let chosen = chosen.or_else(|| steps.iter().find(|step| *step == line).cloned());
+        if chosen.is_none() && !line.is_empty() {
+            output::refuse(&format!("there is no step `{line}`"), None);
+        }
+        chosen.map(|step| Asked { from: Some(step), anyway: true, ..Asked::default() })
+    }
+
+    /// `a`: answers what the last run waits for.
+    pub(super) fn answer(&mut self) -> Option<Asked> {
+        let last = self.last.as_ref()?;
+        let (run, waiting) = (last.run.clone(), last.waiting.clone());
+        self.post_answer(&run, &waiting).then(|| Asked { resume: true, anyway: true, ..Asked::default() })
+    }
+
+    /// Asks, and puts the answer where the run finds it.
+    pub(super) fn post_answer(&mut self, run: &str, all: &[Waiting]) -> bool {
+        let Some(one) = all.first() else {
+            output::note("nothing waits for an answer");
+            return false;
+        };
+        output::say(&waiting::line(one, all));
+        let choices = match one.accepts.is_empty() {
+            true => String::new(),
+            false => format!("({}) ", one.accepts.join("/")),
+        };
+        let choices = if one.prompt.is_none() { "(retry/fail/done) ".to_owned() } else { choices };
+        let Some(line) = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty()) else { return false };
+        answer::post(&self.store, run, one, &line, None).is_ok()
+    }
+
+    /// `y`: the step that would be done a second time may be.
+    pub(super) fn allowed(&mut self) -> Option<Asked> {
+        self.last.as_ref()?.repeats.clone()
+    }
+
+    /// `t`: writes the page of the last run.
+    pub(super) fn page(&mut self) {
+        let Some((tracer, about)) = self.last.as_ref().and_then(|last| last.trace.as_ref()) else {
+            return output::note("there is no run yet whose trace could be shown");
+        };
+        let html = page::html(&tracer.trace().json(about));
+        let path = std::env::temp_dir().join(format!("trefoil-dev-{}.html", std::process::id()));
+        match Pending::create(&path).and_then(|pending| pending.finish(&html)) {
+            Ok(()) => {
+                output::say(&format!("trace page: file://{}", path.display()));
+                super::browser::open(&path);
+            }
+            Err(error) => output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None),
+        }
+    }
+}

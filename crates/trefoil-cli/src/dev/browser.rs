@@ -1,0 +1,21 @@
+//! Opening a page for whoever pressed the key for it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Opens a file with the program that the system has for it: `$BROWSER`, or the system's opener. Where there is none, the address
+/// has been printed.
+pub fn open(path: &Path) {
+    let named = std::env::var("BROWSER").ok().filter(|name| !name.is_empty());
+    let opener = match (&named, cfg!(target_os = "macos"), cfg!(windows)) {
+        (Some(name), ..) => name.as_str(),
+        (None, true, _) => "open",
+        (None, _, true) => "explorer",
+        (None, ..) => "xdg-open",
+    };
+    let quiet = Command::new(opener).arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Ok(mut child) = quiet {
+        // Whoever started it takes note of its end.
+        let _ = std::thread::Builder::new().spawn(move || child.wait());
+    }
+}

@@ -1,0 +1,275 @@
+//! `trefoil dev TARGET`: runs it, and after every save again what the save has changed.
+//!
+//! One loop waits for what happens (a save, a key, the end of a run) and does one thing after the other; `turn` is one run of it.
+
+mod ask;
+mod browser;
+mod keyboard;
+mod said;
+mod seen;
+mod turn;
+mod watch;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use trefoil::AnswersFrom;
+use trefoil::internals::engine::Engine;
+use trefoil::internals::Report;
+use trefoil::runs::Stored;
+use trefoil::store::{Content, Filter, Store};
+use trefoil_template::Value;
+
+use crate::args::{TargetArgs, TextArgs};
+use crate::commands::run::{cannot_start, dollars};
+use crate::run::{HostArgs, Signals};
+use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, wait};
+use crate::{exit, output};
+use keyboard::Keyboard;
+use turn::{Asked, Last, Turn};
+use watch::Watch;
+
+/// Runs of a flow that are looked at for the last one of a target.
+const RECENT: usize = 50;
+/// Editors write a file in several steps: nothing is read until it has been quiet for this long.
+const QUIET: Duration = Duration::from_millis(40);
+/// And at the latest after this time.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Run a target and bring the run up to date after every save: only what the save changed is done again
+#[derive(Args)]
+pub struct Dev {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Input: text, or `key=value` (the schema decides the type; repeatable) [default: that of the last run]
+    #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
+    inputs: Vec<String>,
+    /// Input as JSON; `@FILE` reads a file
+    #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
+    input_json: Option<String>,
+    /// Begin with this run (its id, or its first characters) [default: the last run of the target]
+    #[arg(long, value_name = "RUN", conflicts_with = "fresh")]
+    run: Option<String>,
+    /// Begin with a run that uses nothing of earlier ones
+    #[arg(long)]
+    fresh: bool,
+    #[command(flatten)]
+    host: HostArgs,
+    /// Seed for the embedded model and retry jitter
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Maximum number of model calls after each save
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    max_calls: u64,
+    /// Maximum cost in dollars after each save [default: 1, if the prices of all models are known]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_cost: Option<u64>,
+    #[command(flatten)]
+    texts: TextArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    durability: DurabilityArg,
+}
+
+/// What happens.
+#[derive(Debug)]
+pub enum Happening {
+    /// Files were written.
+    Saved(Vec<PathBuf>),
+    /// A key.
+    Key(char),
+    /// A line that was asked for; none: nobody types any more.
+    Line(Option<String>),
+    /// Somebody wants the process to end.
+    Stop,
+}
+
+/// Exit code 0: quit; 2: it did not start; 130: stopped by a signal.
+pub fn run(args: &Dev) -> u8 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let looped = runtime.map_err(|error| cannot_start(&error)).and_then(|runtime| Loop::new(args, runtime));
+    looped.and_then(Loop::go).unwrap_or_else(|code| code)
+}
+
+/// The loop.
+struct Loop<'a> {
+    args: &'a Dev,
+    runtime: Runtime,
+    happenings: UnboundedReceiver<Happening>,
+    /// What came in while something else was waited for.
+    later: VecDeque<Happening>,
+    keyboard: Keyboard,
+    watch: Watch,
+    signals: Signals,
+    store: Arc<dyn Store>,
+    /// With the store, and nothing else yet.
+    engine: Engine,
+    last: Option<Last>,
+    /// The texts that were read last, and what was found in them.
+    read: Option<Report>,
+    /// What answered last.
+    answers_from: Option<AnswersFrom>,
+    /// Whether somebody was told that a limit on money cannot be held.
+    is_unpriced: bool,
+}
+
+impl<'a> Loop<'a> {
+    fn new(args: &'a Dev, runtime: Runtime) -> Result<Self, u8> {
+        let (send, happenings) = unbounded_channel();
+        let keyboard = Keyboard::new(send.clone()).map_err(|error| cannot_start(&error))?;
+        let watch = Watch::new(send).map_err(|error| cannot_start(&error))?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::new().map_err(|error| cannot_start(&error))?
+        };
+        let store = args.store.create(&args.durability)?;
+        let engine = {
+            let _inside = runtime.enter();
+            Engine::new().store(store.clone())
+        };
+        Ok(Self {
+            args,
+            runtime,
+            happenings,
+            later: VecDeque::new(),
+            keyboard,
+            watch,
+            signals,
+            store,
+            engine,
+            last: None,
+            read: None,
+            answers_from: None,
+            is_unpriced: false,
+        })
+    }
+
+    fn go(mut self) -> Result<u8, u8> {
+        let target = self.args.target.target().path;
+        self.watch.also([target]).map_err(|error| cannot_start(&error))?;
+        self.last = self.begin_with()?;
+        let mut next = Some(Asked::default());
+        let code = loop {
+            if let Some(asked) = next.take() {
+                match self.turn(&asked)? {
+                    Turn::Nothing => {}
+                    Turn::Done => self.hint(),
+                    Turn::Next(asked) => {
+                        next = Some(asked);
+                        continue;
+                    }
+                }
+            }
+            self.keyboard.want_key();
+            match self.happening() {
+                Happening::Stop => break exit::CANCELLED,
+                Happening::Key('q') => break exit::OK,
+                Happening::Key(key) => next = self.pressed(key),
+                Happening::Saved(paths) => next = self.saved(paths).then(Asked::default),
+                Happening::Line(_) => {}
+            }
+        };
+        let released = self.runtime.block_on(self.engine.release());
+        if let Err(error) = released {
+            output::refuse(&error.to_string(), None);
+        }
+        if let Some(last) = self.last.as_ref().filter(|last| last.is_open) {
+            output::say(&format!("to continue: trefoil resume {}{}", last.run, self.args.store.option()));
+        }
+        Ok(code)
+    }
+
+    /// The run that is brought up to date first.
+    fn begin_with(&self) -> Result<Option<Last>, u8> {
+        let args = self.args;
+        if let Some(run) = &args.run {
+            let run = wait(full_id(&self.store, run))?;
+            return self.last_of(&run).map(Some);
+        }
+        if args.fresh || !args.inputs.is_empty() || args.input_json.is_some() {
+            return Ok(None);
+        }
+        let Ok(wanted) = args.target.target().path.canonicalize() else { return Ok(None) };
+        let page = wait(self.store.list(&Filter::default(), None, RECENT))?;
+        for record in page.runs.into_iter().filter(|record| record.content != Content::Removed) {
+            let Ok(Ok(stored)) = block_on(Stored::read(&self.store, &record.run)) else { continue };
+            let same = stored.flow.loaded().how.target.path.canonicalize().is_ok_and(|path| path == wanted);
+            if same
+                && stored.flow.loaded().how.target.id == args.target.target().id
+                && let Ok(last) = self.last_of(&record.run)
+            {
+                return Ok(Some(last));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits for the next thing that happens.
+    fn happening(&mut self) -> Happening {
+        let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+        let one = self.later.pop_front().unwrap_or_else(|| {
+            self.runtime.block_on(async {
+                tokio::select! {
+                    () = signals.next() => Happening::Stop,
+                    one = happenings.recv() => one.unwrap_or(Happening::Stop),
+                }
+            })
+        });
+        if matches!(one, Happening::Key(_) | Happening::Line(_)) {
+            self.keyboard.came();
+        }
+        one
+    }
+
+    /// Waits until whoever saves is done. Whether the target may be another one now.
+    fn saved(&mut self, mut paths: Vec<PathBuf>) -> bool {
+        let since = Instant::now();
+        let happenings = &mut self.happenings;
+        let later = &mut self.later;
+        self.runtime.block_on(async {
+            while since.elapsed() < PATIENCE {
+                match tokio::time::timeout(QUIET, happenings.recv()).await {
+                    Ok(Some(Happening::Saved(more))) => paths.extend(more),
+                    Ok(Some(other)) => {
+                        later.push_back(other);
+                        break;
+                    }
+                    Ok(None) | Err(_) => break,
+                }
+            }
+        });
+        paths.iter().any(|path| self.watch.concerns(path))
+    }
+
+    /// What a key is for.
+    fn pressed(&mut self, key: char) -> Option<Asked> {
+        match key {
+            '\n' | '\r' | ' ' => Some(Asked { anyway: true, ..Asked::default() }),
+            'r' => Some(Asked { all: true, anyway: true, ..Asked::default() }),
+            'f' => self.from_step(),
+            'i' => self.other_input(),
+            'a' => self.answer(),
+            'y' => self.allowed(),
+            't' => {
+                self.page();
+                None
+            }
+            '?' | 'h' => {
+                self.hint();
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The value of an input that was typed.
+fn typed(text: &str) -> Value {
+    Value::parse(text).unwrap_or_else(|_| text.into())
+}

@@ -1,0 +1,128 @@
+//! What a turn says: findings, what was kept, what is different now.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use trefoil::Outcome;
+use trefoil::internals::Report;
+use trefoil::runs::{Fate, Line, WordDiff};
+use trefoil_machine::event::Waiting;
+use trefoil_syntax::Diagnostic;
+use trefoil_template::Value;
+
+use super::seen::Told;
+use super::turn::worth;
+use super::Loop;
+use crate::run::waiting::line;
+use crate::run::words::calls;
+use crate::run::{money, time, why};
+use crate::harmless::{safe, safe_lines};
+use crate::output;
+
+/// Lines of a result.
+const RESULT: usize = 20;
+
+/// Whether the same was read, with the same findings.
+pub fn is_same(before: &Report, now: &Report) -> bool {
+    let texts = |report: &Report| -> Vec<(String, String)> {
+        report.files.iter().map(|(_, file)| (file.name().to_owned(), file.text().to_string())).collect()
+    };
+    texts(before) == texts(now) && before.diagnostics.len() == now.diagnostics.len()
+}
+
+/// The findings that were not there before, and how many there are in all.
+pub fn findings(before: Option<&Report>, now: &Report, failed: bool, first: bool) {
+    let all: Vec<&Diagnostic> = now.diagnostics.iter().filter(|d| worth(d)).collect();
+    let known: BTreeSet<String> =
+        before.into_iter().flat_map(|report| &report.diagnostics).map(|d| format!("{}{}", d.rule, d.message)).collect();
+    let is_new = |d: &&&Diagnostic| failed || !known.contains(&format!("{}{}", d.rule, d.message));
+    let new: Vec<Diagnostic> = all.iter().filter(is_new).map(|d| (*d).clone()).collect();
+    if !first {
+        output::aside(&format!("── saved {}", "─".repeat(output::width().min(60).saturating_sub(9))));
+    }
+    if !new.is_empty() {
+        output::say(&output::diagnostics(&new, &now.files));
+    }
+    match (failed, all.len(), new.len()) {
+        (true, ..) => output::refuse("nothing runs until this is corrected", None),
+        (_, 0, _) => {}
+        (_, of, new) => {
+            let old = of.saturating_sub(new);
+            let old = if old > 0 { format!(", {old} as before") } else { String::new() };
+            output::say(&format!("check: {of} warning{}{old}", if of == 1 { "" } else { "s" }));
+        }
+    }
+}
+
+/// What was kept, and what was done and why.
+pub fn reuse(lines: &[Line], explain: bool, outcome: &Outcome, took: Duration) {
+    if lines.is_empty() {
+        return;
+    }
+    let plain = |line: &&Line| !matches!(line.fate, Fate::Kept { was: None, .. });
+    let told: Vec<Line> = lines.iter().filter(plain).filter(|_| explain).cloned().collect();
+    why::explained(&told, output::colored()).iter().for_each(|line| output::say(line));
+    let kept = lines.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
+    let results = if kept == 1 { "1 result".to_owned() } else { format!("{kept} results") };
+    let saved = why::saved(lines).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
+    let (made, spent) = (calls(outcome.calls), money(&outcome.usage));
+    let took = time(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+    output::say(&format!("{results} kept{saved}, {made} made ({spent}) · up to date after {took}"));
+}
+
+/// The outputs of steps that are not what they were.
+pub fn differences(before: &Told, now: &Told) {
+    for (key, step) in &now.steps {
+        let (Some(old), Some(new)) = (before.steps.get(key).and_then(|step| step.output.as_ref()), &step.output) else {
+            continue;
+        };
+        if old == new {
+            continue;
+        }
+        difference(&safe(&step.label), old, new);
+    }
+}
+
+fn difference(name: &str, old: &Value, new: &Value) {
+    let diff = WordDiff::of(&old.to_text(), &new.to_text());
+    let color = output::colored();
+    output::say(&format!("{:>6}  {name}: {}", "now", why::in_line(&diff, color)));
+}
+
+/// The result: whole where it is new, else what is different.
+pub fn result(now: &Value, before: Option<&Value>) {
+    match before {
+        Some(before) if before == now => output::aside("the result is as before"),
+        Some(before) => difference("result", before, now),
+        None => {
+            let text = now.to_text();
+            let all: Vec<&str> = text.lines().collect();
+            output::say("result:");
+            all.iter().take(RESULT).for_each(|line| output::say(&format!("  │ {}", safe_lines(line))));
+            if all.len() > RESULT {
+                output::say(&format!("  │ … {} more lines", all.len() - RESULT));
+            }
+        }
+    }
+}
+
+/// What a run waits for.
+pub fn waiting(all: &[Waiting]) {
+    all.iter().for_each(|one| output::say(&format!("waiting: {}", safe(&line(one, all)))));
+}
+
+impl Loop<'_> {
+    /// What can be done now.
+    pub(super) fn hint(&self) {
+        let last = self.last.as_ref();
+        let mut keys = vec!["save a file, or press"];
+        if last.is_some_and(|last| !last.waiting.is_empty()) {
+            keys.push("a answer ·");
+        }
+        if last.is_some_and(|last| last.repeats.is_some()) {
+            keys.push("y run that step a second time ·");
+        }
+        keys.extend(["Enter try again ·", "r all again ·", "f from a step ·", "i other input ·", "t trace page ·", "q quit"]);
+        output::aside(&keys.join(" "));
+    }
+}

@@ -1,0 +1,87 @@
+//! What a run told that the next one is compared with: its steps in their order, and what each of them made.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use indexmap::IndexMap;
+use trefoil_machine::event::Waiting;
+use trefoil_runtime::{Event, EventKind, EventSink};
+use trefoil_template::Value;
+
+/// Listens to a run.
+#[derive(Default)]
+pub struct Seen(Mutex<Told>);
+
+/// What it told.
+#[derive(Default, Clone)]
+pub struct Told {
+    /// The steps, by key: their names, and what they made.
+    pub steps: IndexMap<String, Step>,
+    /// What is asked, and not answered.
+    pub asks: Vec<Waiting>,
+}
+
+/// A step.
+#[derive(Clone)]
+pub struct Step {
+    /// Its name.
+    pub label: String,
+    /// What it made; none: nothing so far.
+    pub output: Option<Value>,
+}
+
+impl Seen {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of it so far.
+    pub fn so_far(&self) -> Told {
+        self.told().clone()
+    }
+}
+
+impl EventSink for Seen {
+    fn event(&self, event: &Event) {
+        let Some(key) = &event.key else { return };
+        let mut told = self.told();
+        let name = || key.to_string();
+        match &event.kind {
+            EventKind::StepStarted { label, .. } => {
+                told.steps.entry(name()).or_insert_with(|| Step { label: label.clone(), output: None });
+            }
+            EventKind::StepFinished { output, .. } => {
+                if let Some(step) = told.steps.get_mut(key.as_str()) {
+                    step.output = Some(output.clone());
+                }
+            }
+            EventKind::SignalWanted { label, prompt, accepts, .. } => {
+                told.asks.retain(|one| one.key != *key);
+                let (step, prompt, accepts) = (label.clone(), Some(prompt.clone()), accepts.clone());
+                told.asks.push(Waiting { key: key.clone(), step, sort: "human", prompt, call: None, accepts });
+            }
+            EventKind::EffectFinished { .. } | EventKind::EffectFailed { .. } => {
+                told.asks.retain(|one| one.key != *key);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_step_made_last_is_what_it_made() {
+        let seen = Seen::default();
+        let tell = |kind| {
+            seen.event(&Event { seq: 0, at_ms: 0, run: "r".into(), key: Some("a".into()), location: None, kind });
+        };
+        tell(EventKind::StepStarted { label: "a".to_owned(), kind: "agent" });
+        assert!(seen.so_far().steps["a"].output.is_none());
+        for output in ["one", "two"] {
+            tell(EventKind::StepFinished { output: output.into(), items: None });
+        }
+        assert_eq!(seen.so_far().steps["a"].output, Some("two".into()));
+    }
+}

@@ -1,0 +1,410 @@
+//! One run of the loop: the target is read and checked, and the last run brought up to date with it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::JoinHandle;
+use trefoil::internals::engine::{Engine, PRICE, Ready};
+use trefoil::internals::settings::Settings;
+use trefoil::internals::trace::{About, Tracer};
+use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel};
+use trefoil::runs::{Edit, Lines, Stored};
+use trefoil::{Cancel, Error, Flow, Outcome, Run};
+use trefoil_machine::event::Waiting;
+use trefoil_runtime::ports::NoEvents;
+use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_template::Value;
+
+use super::seen::{Seen, Told};
+use super::{Happening, Loop, said, watch};
+use crate::commands::run::{cannot_start, did_not_start, followed, label};
+use crate::exit;
+use crate::run::{Shown, input, report};
+use crate::runs::past;
+use crate::store::block_on;
+use crate::{output, run};
+
+/// A limit on money where nobody has set one, in micro-dollars.
+const MAX_COST: u64 = 1_000_000;
+
+/// What a turn is for.
+#[derive(Debug, Default, Clone)]
+pub struct Asked {
+    /// The step from which on everything is done again.
+    pub from: Option<String>,
+    /// Everything is done again.
+    pub all: bool,
+    /// The steps that may be done again although they are not known to be safe to run twice.
+    pub rerun: Vec<String>,
+    /// Another input; of a member none: no input.
+    pub input: Option<Option<Value>>,
+    /// The same run is continued: somebody has answered it.
+    pub resume: bool,
+    /// It is for somebody who pressed a key: it is done whether anything has changed or not.
+    pub anyway: bool,
+}
+
+/// What came of a turn.
+pub enum Turn {
+    /// Nothing has changed: nothing was said.
+    Nothing,
+    /// It is over, and somebody knows how it ended.
+    Done,
+    /// Something was saved meanwhile: this is next.
+    Next(Asked),
+}
+
+/// What the last reading of a target came to.
+enum Read {
+    /// It is as it was.
+    Same,
+    /// It cannot be run.
+    Faulty,
+    /// It can be run.
+    Ready(Flow, Settings),
+}
+
+/// The run that is brought up to date next.
+pub struct Last {
+    /// Its id.
+    pub run: String,
+    /// What it made.
+    pub told: Told,
+    /// Its result, if it has one.
+    pub result: Option<Value>,
+    /// What it waits for.
+    pub waiting: Vec<Waiting>,
+    /// If it ended because a step would be done a second time: what lets it.
+    pub repeats: Option<Asked>,
+    /// It has not ended.
+    pub is_open: bool,
+    /// Its trace.
+    pub trace: Option<(Arc<Tracer>, About)>,
+}
+
+/// A run under way.
+struct UnderWay {
+    since: Instant,
+    task: JoinHandle<Outcome>,
+    cancel: Cancel,
+    run: String,
+    seen: Arc<Seen>,
+    shown: Arc<Shown>,
+    flow: Flow,
+    trace: (Arc<Tracer>, About),
+}
+
+/// A run that is ready, and what it uses.
+struct Prepared {
+    ready: Ready,
+    /// What becomes of its steps.
+    lines: Option<Lines>,
+    input: Option<Value>,
+}
+
+impl Loop<'_> {
+    /// Does what is asked.
+    pub(super) fn turn(&mut self, asked: &Asked) -> Result<Turn, u8> {
+        let since = Instant::now();
+        let (flow, settings) = match self.load(asked)? {
+            Read::Same => return Ok(Turn::Nothing),
+            Read::Faulty => return Ok(Turn::Done),
+            Read::Ready(flow, settings) => (flow, settings),
+        };
+        let started = match asked.resume {
+            true => self.resume(since, &settings, asked),
+            false => self.start(since, &flow, &settings, asked),
+        };
+        // What keeps a run from starting may be what is edited next.
+        match started {
+            Ok((under_way, lines)) => self.follow(under_way, lines.as_ref(), asked),
+            Err(_) => Ok(Turn::Done),
+        }
+    }
+
+    /// Reads and checks the target. Whoever has to correct it knows why.
+    fn load(&mut self, asked: &Asked) -> Result<Read, u8> {
+        let args = self.args;
+        let Ok(settings) = followed(args.target.settings()) else { return Ok(Read::Faulty) };
+        let options = LoadOptions {
+            context: args.texts.context.clone(),
+            skills: args.texts.skills.clone(),
+            checks: Some(Checks::default()),
+            ..args.target.options_with(&settings)
+        };
+        let (report, loaded) = match trefoil::internals::load(&args.target.target(), &options) {
+            Ok(loaded) => {
+                self.watch.also(watch::files(&loaded)).map_err(|error| cannot_start(&error))?;
+                let Loaded { files, diagnostics, .. } = &loaded;
+                let report = Report { files: files.clone(), diagnostics: diagnostics.clone(), ..Report::default() };
+                (report, Some(loaded))
+            }
+            Err(report) => (report, None),
+        };
+        let same = self.read.as_ref().is_some_and(|before| said::is_same(before, &report));
+        let first = self.read.is_none();
+        if !same || (asked.anyway && loaded.is_none()) {
+            said::findings(self.read.as_ref(), &report, loaded.is_none(), first);
+        }
+        self.read = Some(report);
+        // Nothing that was saved has to do with it.
+        if same && !asked.anyway && !first {
+            return Ok(Read::Same);
+        }
+        Ok(loaded.map_or(Read::Faulty, |loaded| Read::Ready(Flow::from(loaded), settings)))
+    }
+
+    /// Starts a run that goes by the last one, if there is one.
+    fn start(
+        &mut self,
+        since: Instant,
+        flow: &Flow,
+        settings: &Settings,
+        asked: &Asked,
+    ) -> Result<(UnderWay, Option<Lines>), u8> {
+        let loaded = flow.loaded();
+        let (seen, tracer) = (Arc::new(Seen::default()), Arc::new(Tracer::default()));
+        let shown = Arc::new(Shown::new(false));
+        let mut engine = self.args.host.without_people(self.engine.clone(), settings);
+        engine = engine.events(shown.clone()).events(seen.clone()).events(tracer.clone());
+        engine = self.args.seed.into_iter().fold(engine, Engine::seed).max_calls(self.args.max_calls);
+        let prepared = self.prepare(&engine, flow, asked)?;
+        let ready = &prepared.ready;
+        ready.check_input(&prepared.input).map_err(|error| did_not_start(&error))?;
+        if self.answers_from.as_ref() != Some(ready.answers_from()) {
+            label(self.args.host.models.embedded(), ready);
+            self.answers_from = Some(ready.answers_from().clone());
+        }
+        let (run, answers_from) = (ready.run().to_owned(), ready.answers_from().clone());
+        shown.begin(loaded, &answers_from.to_string(), self.args.seed);
+        let Prepared { ready, lines, input } = prepared;
+        let started = self.runtime.block_on(async { ready.start(&input) }).map_err(|error| did_not_start(&error))?;
+        self.give_up_last();
+        let trace = (tracer, About::new(loaded, &answers_from));
+        Ok((self.under_way(since, started, run, seen, shown, flow.clone(), trace), lines))
+    }
+
+    /// A run, with what it uses of the last one.
+    fn prepare(&mut self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Prepared, u8> {
+        let given = self.args.max_cost;
+        let limited = engine.clone().max_cost_micro(given.unwrap_or(MAX_COST));
+        let first = self.try_prepare(&limited, flow, asked)?;
+        let unpriced = |d: &Diagnostic| d.rule == PRICE;
+        match first {
+            // Nobody asked for a limit on money: that it cannot be held is no reason not to run.
+            Err(Error::NotStarted(why)) if given.is_none() && why.diagnostics().iter().all(unpriced) => {
+                if !std::mem::replace(&mut self.is_unpriced, true) {
+                    let calls = run::words::calls(self.args.max_calls);
+                    output::note(&format!(
+                        "not all models have a known price, so only calls are limited: {calls} after each save"
+                    ));
+                }
+                self.try_prepare(engine, flow, asked)?.map_err(|error| did_not_start(&error))
+            }
+            other => other.map_err(|error| did_not_start(&error)),
+        }
+    }
+
+    fn try_prepare(&mut self, engine: &Engine, flow: &Flow, asked: &Asked) -> Result<Result<Prepared, Error>, u8> {
+        let Some(last) = &self.last else {
+            let loaded = flow.loaded();
+            let read = input::read(loaded, &self.args.inputs, self.args.input_json.as_deref());
+            let given = asked.input.clone().map_or_else(|| read.map_err(|why| input::refuse(loaded, why)), Ok)?;
+            let given = self.complete(loaded, given)?;
+            return Ok(engine.ready(flow).map(|ready| Prepared { ready, lines: None, input: given }));
+        };
+        let first = || last.told.steps.keys().next().cloned();
+        let from = asked.from.clone().or_else(|| if asked.all { first() } else { None });
+        let edit = Edit { from, rerun: asked.rerun.clone() };
+        let edited = self.runtime.block_on(engine.edit(&last.run, flow, &edit));
+        Ok(edited.map(|edited| {
+            let lines = edited.lines();
+            let input = asked.input.clone().unwrap_or_else(|| edited.started.input.clone());
+            Prepared { ready: edited.ready, lines: Some(lines), input }
+        }))
+    }
+
+    /// Continues the last run.
+    fn resume(
+        &mut self,
+        since: Instant,
+        settings: &Settings,
+        asked: &Asked,
+    ) -> Result<(UnderWay, Option<Lines>), u8> {
+        let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
+        let run = last.run.clone();
+        let stored = block_on(Stored::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
+        let flow = stored.flow.clone();
+        let (seen, tracer) = (Arc::new(Seen::default()), Arc::new(Tracer::default()));
+        let shown = Arc::new(Shown::new(false));
+        let engine = self.args.host.without_people(self.engine.clone(), settings);
+        let engine = engine.events(shown.clone()).events(seen.clone()).events(tracer.clone()).as_begun(&stored);
+        let ready =
+            self.runtime.block_on(engine.ready_again(&stored, &asked.rerun)).map_err(|error| did_not_start(&error))?;
+        let answers_from = ready.answers_from().clone();
+        shown.resumes();
+        shown.begin(flow.loaded(), &answers_from.to_string(), None);
+        let started = self.runtime.block_on(ready.resume(&run)).map_err(|error| did_not_start(&error))?;
+        let trace = (tracer, About::new(flow.loaded(), &answers_from));
+        Ok((self.under_way(since, started, run, seen, shown, flow, trace), None))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one struct")]
+    fn under_way(
+        &self,
+        since: Instant,
+        started: Run,
+        run: String,
+        seen: Arc<Seen>,
+        shown: Arc<Shown>,
+        flow: Flow,
+        trace: (Arc<Tracer>, About),
+    ) -> UnderWay {
+        let cancel = started.canceller();
+        let task = self.runtime.spawn(started.outcome());
+        UnderWay { since, task, cancel, run, seen, shown, flow, trace }
+    }
+
+    /// Nobody continues the run that another one has replaced.
+    fn give_up_last(&mut self) {
+        if let Some(last) = self.last.as_mut().filter(|last| last.is_open) {
+            last.is_open = false;
+            let _ = self.runtime.block_on(cancel(self.store.clone(), &last.run));
+        }
+    }
+
+    /// Waits for the end of a run, and says what came of it.
+    fn follow(
+        &mut self,
+        mut run: UnderWay,
+        lines: Option<&Lines>,
+        asked: &Asked,
+    ) -> Result<Turn, u8> {
+        let mut next = None;
+        let outcome = loop {
+            self.keyboard.want_key();
+            match self.happening_beside(&mut run.task) {
+                Ok(outcome) => break outcome,
+                Err(Happening::Saved(paths)) => {
+                    if self.saved(paths) {
+                        run.cancel.cancel();
+                        next = Some(Asked::default());
+                    }
+                }
+                Err(Happening::Stop) => {
+                    run.cancel.interrupt();
+                    self.later.push_back(Happening::Stop);
+                    break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
+                }
+                Err(Happening::Key('q')) => {
+                    run.cancel.interrupt();
+                    self.later.push_back(Happening::Key('q'));
+                    break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
+                }
+                Err(Happening::Key('x')) => run.cancel.cancel(),
+                Err(Happening::Key('a')) => {
+                    let asks = run.seen.so_far().asks;
+                    let _paused = run.shown.pause();
+                    self.post_answer(&run.run, &asks);
+                }
+                Err(_) => {}
+            }
+        };
+        run.shown.end(&outcome);
+        self.say(&run, &outcome, (lines, !asked.all), next.is_some());
+        self.replace_last(run, outcome);
+        Ok(next.map_or(Turn::Done, Turn::Next))
+    }
+
+    /// The next thing that happens, or the end of a run.
+    fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, Happening> {
+        let (happenings, signals) = (&mut self.happenings, &mut self.signals);
+        let one = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                ended = task => Ok(ended),
+                () = signals.next() => Err(Happening::Stop),
+                one = happenings.recv() => Err(one.unwrap_or(Happening::Stop)),
+            }
+        });
+        match one {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+            Err(one) => {
+                if matches!(one, Happening::Key(_) | Happening::Line(_)) {
+                    self.keyboard.came();
+                }
+                Err(one)
+            }
+        }
+    }
+
+    /// What came of a run, and how that differs from the one before.
+    fn say(&self, run: &UnderWay, outcome: &Outcome, (lines, explain): (Option<&Lines>, bool), replaced: bool) {
+        let lines = lines.map(Lines::all).unwrap_or_default();
+        said::reuse(&lines, explain, outcome, run.since.elapsed());
+        if let Some(last) = &self.last {
+            said::differences(&last.told, &run.seen.so_far());
+        }
+        match &outcome.result {
+            Ok(value) => said::result(value, self.last.as_ref().and_then(|last| last.result.as_ref())),
+            Err(_) if replaced || !outcome.waiting.is_empty() => {}
+            Err(error) if ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str()) => output::note("stopped"),
+            Err(error) => {
+                output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
+                report::spent(outcome, None).iter().for_each(|line| output::say(line));
+            }
+        }
+        said::waiting(&outcome.waiting);
+    }
+
+    /// This run is the last one now.
+    fn replace_last(&mut self, run: UnderWay, outcome: Outcome) {
+        let error = outcome.result.as_ref().err();
+        let repeats = error.filter(|error| error.code == "WOULD_REPEAT").and_then(|error| {
+            let step = error.key.as_ref()?.to_string();
+            Some(Asked { rerun: vec![step], resume: true, anyway: true, ..Asked::default() })
+        });
+        let is_open = !outcome.waiting.is_empty() || error.is_some_and(|error| ["INTERRUPTED", "WOULD_REPEAT"].contains(&error.code.as_str()));
+        let mut told = run.seen.so_far();
+        // What was not done this time is compared with what it was when it was done.
+        if let Some(last) = self.last.take() {
+            for (key, step) in last.told.steps {
+                if step.output.is_some() {
+                    let known = told.steps.entry(key).or_insert_with(|| step.clone());
+                    known.output = known.output.take().or(step.output);
+                }
+            }
+        }
+        let (result, waiting) = (outcome.result.ok(), outcome.waiting);
+        self.last = Some(Last { run: run.run, told, result, waiting, repeats, is_open, trace: Some(run.trace) });
+    }
+
+    /// A run of the store.
+    pub(super) fn last_of(&self, run: &str) -> Result<Last, u8> {
+        let stored = past::read(&self.store, run)?;
+        let seen = Arc::new(Seen::default());
+        let _ = past::tell(&self.store, &stored, seen.clone())?;
+        let record = crate::store::wait(self.store.record(run))?;
+        let waiting = past::seen(&self.store, &record, Arc::new(NoEvents))?;
+        let end = past::end(&self.store, &stored)?;
+        let result = end.and_then(|event| match event.kind {
+            trefoil_runtime::EventKind::RunFinished { output, .. } => output,
+            _ => None,
+        });
+        Ok(Last {
+            run: run.to_owned(),
+            told: seen.so_far(),
+            result,
+            waiting,
+            repeats: None,
+            is_open: !record.status.is_end(),
+            trace: None,
+        })
+    }
+}
+
+/// Findings that are worth a word here.
+pub fn worth(found: &Diagnostic) -> bool {
+    found.severity > Severity::Info
+}

@@ -1,0 +1,69 @@
+//! The files that a target is made of: whoever saves one of them is noticed, however their editor saves.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::event::{EventKind, ModifyKind};
+use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc::UnboundedSender;
+use trefoil::internals::Loaded;
+
+use super::Happening;
+
+/// How often files are looked at where the system does not tell.
+const LOOK: Duration = Duration::from_millis(500);
+/// Files beside those of the target that may become part of it.
+const MANIFESTS: [&str; 3] = ["yaml", "yml", "toml"];
+
+/// Watches folders. Files are replaced when they are saved, so it is not they that can be watched.
+pub struct Watch {
+    watcher: Box<dyn Watcher>,
+    folders: BTreeSet<PathBuf>,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Watch {
+    /// Nothing yet. What is saved is sent.
+    pub fn new(saved: UnboundedSender<Happening>) -> Result<Self, notify::Error> {
+        let tell = move |event: Result<Event, notify::Error>| {
+            let Ok(event) = event else { return };
+            let metadata = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
+            if !matches!(event.kind, EventKind::Access(_)) && !metadata && !event.paths.is_empty() {
+                let _ = saved.send(Happening::Saved(event.paths));
+            }
+        };
+        let watcher: Box<dyn Watcher> = match RecommendedWatcher::new(tell.clone(), Config::default()) {
+            Ok(watcher) => Box::new(watcher),
+            Err(_) => Box::new(PollWatcher::new(tell, Config::default().with_poll_interval(LOOK))?),
+        };
+        Ok(Self { watcher, folders: BTreeSet::new(), files: BTreeSet::new() })
+    }
+
+    /// From now on these files, and their folders. Those of before stay: a file that cannot be read any more was one of them.
+    pub fn also(&mut self, files: impl IntoIterator<Item = PathBuf>) -> Result<(), notify::Error> {
+        for file in files {
+            let Ok(file) = std::path::absolute(file) else { continue };
+            let folder = if file.is_dir() { Some(file.as_path()) } else { file.parent() };
+            if let Some(folder) = folder.filter(|folder| !self.folders.contains(*folder)) {
+                self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
+                self.folders.insert(folder.to_owned());
+            }
+            self.files.insert(file);
+        }
+        Ok(())
+    }
+
+    /// Whether a file that was saved may matter.
+    pub fn concerns(&self, path: &Path) -> bool {
+        let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
+        manifest || self.files.contains(path)
+    }
+}
+
+/// The files that a target is made of.
+pub fn files(loaded: &Loaded) -> Vec<PathBuf> {
+    let sources = loaded.files.iter().map(|(_, file)| PathBuf::from(file.name()));
+    let named = loaded.env_files.iter().map(|file| file.path.clone());
+    sources.chain(loaded.texts.keys().cloned()).chain(named).filter(|path| path.exists()).collect()
+}

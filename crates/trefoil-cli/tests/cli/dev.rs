@@ -1,0 +1,268 @@
+//! `trefoil dev`: saves, and what is asked of the provider after each. Keys come from a pipe, one a line; on a terminal, see
+//! `terminal`.
+#![cfg(unix)]
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use crate::durable::{command, trefoil, until};
+use crate::edited::{FIRST, pipeline};
+use crate::provider::Provider;
+use crate::world::{Folder, root, wait};
+
+/// A loop, and what it has said.
+struct Dev {
+    child: Child,
+    seen: Arc<Mutex<Vec<u8>>>,
+    turns: usize,
+}
+
+/// What is said when a turn is over.
+const HINT: &str = "save a file, or press";
+
+impl Dev {
+    fn start(folder: &Folder, provider: &Provider, args: &[&str]) -> Self {
+        let mut command = command(folder, provider, &[&["dev"], args].concat());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).current_dir(folder.path());
+        let mut child = command.spawn().unwrap();
+        let (mut err, seen) = (child.stderr.take().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let into = seen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = err.read(&mut bytes) {
+                into.lock().unwrap().extend_from_slice(&bytes[..n]);
+            }
+        });
+        let mut dev = Self { child, seen, turns: 0 };
+        dev.turn();
+        dev
+    }
+
+    fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until the next turn is over. What it said.
+    fn turn(&mut self) -> String {
+        self.turns += 1;
+        until("the end of a turn", || self.seen().matches(HINT).count() >= self.turns);
+        until("the end of a line", || self.seen().ends_with('\n'));
+        self.seen().split(HINT).nth(self.turns - 1).unwrap().lines().skip(usize::from(self.turns > 1)).fold(
+            String::new(),
+            |all, line| all + line + "\n",
+        )
+    }
+
+    fn types(&mut self, keys: &str) -> &mut Self {
+        self.child.stdin.as_mut().unwrap().write_all(format!("{keys}\n").as_bytes()).unwrap();
+        self
+    }
+
+    fn quits(mut self) -> String {
+        self.types("q");
+        let seen = self.seen.clone();
+        wait(self.child).exits(0);
+        String::from_utf8_lossy(&seen.lock().unwrap()).into_owned()
+    }
+}
+
+/// What a turn says beside how the run went, without times.
+fn record(said: &str) -> String {
+    let mut all = String::new();
+    for line in said.lines() {
+        let live = line.trim_start().split_once(" ms ").is_some_and(|(time, _)| time.chars().all(|c| c.is_ascii_digit()));
+        let total = line.contains(" tokens in, ");
+        if !live && !total {
+            let line = line.split(" · up to date after").next().unwrap();
+            all.push_str(line.trim_end());
+            all.push('\n');
+        }
+    }
+    all
+}
+
+fn world() -> (Folder, Provider) {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(FIRST));
+    (folder, provider)
+}
+
+#[test]
+fn a_save_asks_only_for_what_it_changed() {
+    let (folder, provider) = world();
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml"]);
+    assert_eq!(provider.asked().len(), 3);
+    let steps = [FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]];
+    folder.write("main.yaml", pipeline(&steps));
+    let said = dev.turn();
+    assert_eq!(provider.asked()[3..], ["two well after say one", "three after two well after say one"]);
+    for part in ["1 result kept (saved 13 tokens", "2 calls made", "   now  two: two {+well+} after", "again  two"] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    // What nobody reads is no reason to run anything.
+    folder.write("other.txt", "x");
+    folder.write("main.yaml", pipeline(&steps));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    // Back as it was: every answer is known.
+    folder.write("main.yaml", pipeline(FIRST));
+    dev.turn();
+    assert_eq!(provider.asked().len(), 5);
+    dev.quits();
+}
+
+#[test]
+fn a_mistake_stops_before_anything_runs_and_its_correction_goes_on() {
+    let (folder, provider) = world();
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml"]);
+    folder.write("main.yaml", pipeline(FIRST).replace("kind: llm", "kind: lml"));
+    let said = dev.turn();
+    assert!(said.contains("`lml`") && said.contains("nothing runs until this is corrected"), "{said}");
+    folder.write("main.yaml", pipeline(FIRST));
+    let said = dev.turn();
+    assert!(said.contains("3 results kept") && said.contains("0 calls made"), "{said}");
+    assert_eq!(provider.asked().len(), 3);
+    dev.quits();
+}
+
+#[test]
+fn a_save_in_the_middle_of_a_run_replaces_it_and_keeps_what_it_has() {
+    let (folder, provider) = world();
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml"]);
+    provider.hang(true);
+    let hangs = [FIRST[0], ("two", "{{one}}", "well, {{text}}"), ("three", "{{two}}", "hang {{text}}")];
+    folder.write("main.yaml", pipeline(&hangs));
+    until("the call that does not come back", || provider.asked().len() == 5);
+    let hangs = [hangs[0], hangs[1], ("three", "{{two}}", "three {{text}}")];
+    folder.write("main.yaml", pipeline(&hangs));
+    let said = dev.turn();
+    assert!(said.contains("2 results kept") && said.contains("1 call made"), "{said}");
+    assert_eq!(provider.asked()[5..], ["three well, say one"]);
+    dev.quits();
+    // Nothing is left that somebody could take for a run to continue.
+    let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+    let open = all["runs"].as_array().unwrap().iter().filter(|run| run["status"] == "pending" || run["status"] == "running");
+    assert_eq!(open.count(), 0, "{all}");
+}
+
+#[test]
+fn a_command_is_done_a_second_time_only_when_a_key_says_so() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = |command: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: pay }}\nspec:\n  initial_state: PAY\n  states:\n    \
+             PAY:\n      kind: System\n      command: {command}\n      transitions: []\n"
+        )
+    };
+    folder.write("pay.yaml", flow("echo one >> done"));
+    let done = || std::fs::read_to_string(folder.path().join("done")).unwrap_or_default();
+    let mut dev = Dev::start(&folder, &provider, &["pay.yaml", "--allow-command", "--model", "embedded"]);
+    assert_eq!(done(), "one\n");
+    folder.write("pay.yaml", flow("echo two >> done"));
+    let said = dev.turn();
+    assert!(said.contains("WOULD_REPEAT"), "{said}");
+    assert_eq!(done(), "one\n", "nobody has pressed a key");
+    dev.types("y");
+    let said = dev.turn();
+    assert_eq!(done(), "one\ntwo\n", "{said}");
+    dev.types("r");
+    dev.turn();
+    assert_eq!(done(), "one\ntwo\n", "again, and it is asked first");
+    dev.types("y");
+    dev.turn();
+    assert_eq!(done(), "one\ntwo\ntwo\n");
+    dev.quits();
+}
+
+#[test]
+fn a_question_is_answered_with_a_key_and_stays_answered() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = |last: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: gate }}\nspec:\n  initial_state: ASK\n  states:\n    \
+             ASK:\n      kind: Human\n      prompt: Ship it?\n      transitions:\n        - {{ condition: input_equals_yes, target: DONE }}\n        \
+             - {{ condition: input_equals_no, target: DONE }}\n    DONE:\n      kind: System\n      command: {last}\n      transitions: []\n"
+        )
+    };
+    folder.write("yes", "shipped").write("no", "gone").write("gate.yaml", flow("cat yes"));
+    let mut dev = Dev::start(&folder, &provider, &["gate.yaml", "--allow-command", "--model", "embedded"]);
+    dev.types("a").types("yes");
+    let said = dev.turn();
+    assert!(said.contains("shipped"), "{said}");
+    folder.write("gate.yaml", flow("cat no"));
+    let said = dev.turn();
+    assert!(said.contains("WOULD_REPEAT"), "{said}");
+    dev.types("y");
+    let said = dev.turn();
+    assert!(said.contains("gone") && !said.contains("waiting:"), "the answer is known: {said}");
+    dev.quits();
+}
+
+#[test]
+fn calls_after_a_save_are_limited() {
+    let (folder, provider) = world();
+    let mut dev = Dev::start(&folder, &provider, &["main.yaml", "--max-calls", "2"]);
+    assert_eq!(provider.asked().len(), 2);
+    // What there is so far is kept, and the next turn may make as many calls.
+    dev.types("");
+    let said = dev.turn();
+    assert!(said.contains("2 results kept") && said.contains("1 call made"), "{said}");
+    assert_eq!(provider.asked().len(), 3);
+    dev.quits();
+}
+
+#[test]
+fn the_loop_begins_with_the_last_run_of_the_target() {
+    let (folder, provider) = world();
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let dev = Dev::start(&folder, &provider, &["main.yaml"]);
+    let seen = dev.quits();
+    assert!(seen.contains("3 results kept") && seen.contains("0 calls made"), "{seen}");
+    let dev = Dev::start(&folder, &provider, &["main.yaml", "--fresh"]);
+    dev.quits();
+    assert_eq!(provider.asked().len(), 6);
+}
+
+/// Five saves of the workflow of the README, and what each of them said.
+fn five_saves(provider: &Provider, model: &str) -> String {
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(root().join("examples/agntz/short-article.yaml")).unwrap();
+    let saves: [(&str, &str, &str); 5] = [
+        ("the prompt of the last step", "Explain the two hardest words of this text.", "Explain the three hardest words."),
+        ("the name of a branch", "doubts", "objections"),
+        ("a parameter of one branch", "name: gpt-5.4 }\n            instruction: \"Write the question", "name: gpt-5.4, temperature: 0.2 }\n            instruction: \"Write the question"),
+        ("the prompt of a step in the loop", "Who is it for?", "Who should read it?"),
+        ("back to the first prompt", "Explain the three hardest words.", "Explain the two hardest words of this text."),
+    ];
+    folder.write("short-article.yaml", &text);
+    let asked = provider.asked().len();
+    let args = ["short-article.yaml", "--model", model, "--input", "topic=tide tables"];
+    let mut dev = Dev::start(&folder, provider, &args);
+    let mut all = format!("start: {} calls of the provider\n", provider.asked().len() - asked);
+    let mut text = text;
+    for (what, from, to) in saves {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+        let (asked, since) = (provider.asked().len(), Instant::now());
+        folder.write("short-article.yaml", &text);
+        let said = dev.turn();
+        println!("{what}: up to date {} ms after the save", since.elapsed().as_millis());
+        all.push_str(&format!("\nsaved: {what}; {} calls of the provider\n{}", provider.asked().len() - asked, record(&said)));
+    }
+    dev.quits();
+    all
+}
+
+#[test]
+fn five_saves_with_placeholders() {
+    insta::assert_snapshot!(five_saves(&Provider::start(), "embedded"));
+}
+
+#[test]
+fn five_saves_with_a_provider() {
+    let provider = Provider::start();
+    provider.hang(false);
+    insta::assert_snapshot!(five_saves(&provider, "openai:m"));
+}
