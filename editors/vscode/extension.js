@@ -10,10 +10,11 @@ let client;
 const program = () => workspace.getConfiguration("trefoil").get("path") || "trefoil";
 
 // The commands of the code lenses. They are run in a terminal, where a person sees them and can answer.
-const VERBS = ["run", "plan"];
+const VERBS = ["run", "plan", "dev", "resume"];
 
 function carryOut(verb) {
-  return async (uri) => {
+  // `run`: the id of the run that is continued with the edited file.
+  return async (uri, run) => {
     const file = uri ? Uri.parse(uri) : window.activeTextEditor?.document.uri;
     if (file?.scheme !== "file") {
       window.showWarningMessage("Trefoil: save the file first.");
@@ -21,7 +22,12 @@ function carryOut(verb) {
     }
     await workspace.save(file);
     const quoted = { value: file.fsPath, quoting: 2 };
-    const execution = new ShellExecution({ value: program(), quoting: 2 }, [verb, quoted]);
+    if (verb === "resume" && !run) {
+      window.showWarningMessage("Trefoil: there is no stored run of this file.");
+      return;
+    }
+    const args = verb === "resume" ? [verb, run, "--with", quoted] : [verb, quoted];
+    const execution = new ShellExecution({ value: program(), quoting: 2 }, args);
     const scope = workspace.getWorkspaceFolder(file) ?? TaskScope.Workspace;
     const task = new Task({ type: "trefoil", verb }, scope, `${verb} ${file.path.split("/").pop()}`, "trefoil", execution);
     await tasks.executeTask(task);
@@ -43,7 +49,10 @@ async function start() {
   const command = program();
   const run = { command, args: ["lsp"], transport: TransportKind.stdio };
   const schemes = ["file", "untitled"];
-  const options = { documentSelector: schemes.map((scheme) => ({ scheme, language: "yaml" })) };
+  const options = {
+    documentSelector: schemes.map((scheme) => ({ scheme, language: "yaml" })),
+    initializationOptions: { lastRun: workspace.getConfiguration("trefoil").get("lastRun") !== false },
+  };
   client = new LanguageClient("trefoil", "Trefoil", { run, debug: run }, options);
   client.registerFeature(withCommands);
   try {
@@ -75,7 +84,7 @@ async function activate(context) {
     commands.registerCommand("trefoil.restart", restart),
     ...VERBS.map((verb) => commands.registerCommand(`trefoil.${verb}`, carryOut(verb))),
     workspace.onDidChangeConfiguration(async (change) => {
-      if (change.affectsConfiguration("trefoil.path")) {
+      if (change.affectsConfiguration("trefoil.path") || change.affectsConfiguration("trefoil.lastRun")) {
         await restart();
       }
     })

@@ -26,6 +26,7 @@ pub mod folding;
 pub mod highlight;
 pub mod hover;
 pub mod inlay_hints;
+pub mod last_run;
 pub mod lens;
 pub mod links;
 pub mod references;

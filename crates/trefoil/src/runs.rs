@@ -3,8 +3,9 @@
 //! [compare] two runs, and [verify] a journal.
 
 pub use crate::durable::{
-    Edit, Edited, Fate, Hunk, Line, Lines, Part, Place, Reason, RunDiff, RunSide, SourceReason, StepDiff, StepSide,
-    Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare, verify,
+    Edit, Edited, Fate, Filled, Hunk, Line, Lines, Part, Place, Preview, Reason, RunDiff, RunSide, SourceReason,
+    StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare, filled,
+    last_of, last_with, preview, verify,
 };
 pub use trefoil_machine::{Difference, What};
 pub use trefoil_runtime::driver::Verified;

@@ -10,11 +10,11 @@ use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::internals::{Checks, LoadOptions, Target};
-use trefoil::runs::{Edit, Stored};
+use trefoil::runs::{Edit, Line, Preview, Stored, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
 use super::run::{ReserveArg, did_not_start, dollars, followed, label};
-use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown};
+use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, why};
 use crate::runs::past;
 use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output, overwrite};
@@ -44,6 +44,9 @@ pub struct Resume {
     /// With `--with`: say of each step whether its result was kept, or why it was done again
     #[arg(long, requires = "with")]
     explain: bool,
+    /// With `--with`: only print which steps would run again and why; calls nothing, needs no key. Exit code 1 if a step would run
+    #[arg(long, requires = "with", conflicts_with = "explain")]
+    dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
     /// What to do about commands and tool calls that were running when the process ended, of which it is not known whether they
@@ -212,5 +215,21 @@ fn edited(args: &Resume, run: &str, target: &str) -> Result<u8, u8> {
     };
     let edit = Edit { from: args.from.clone(), rerun: args.rerun.clone() };
     let run = based.id(run)?;
+    if args.dry_run {
+        let seen = block_on(preview(args.store.look_into()?, &run, &flow, &edit))?;
+        return seen.map(|seen| previewed(&run, &seen)).map_err(|error| did_not_start(&error));
+    }
     based.run(&run, &flow, async |engine| engine.edit(&run, &flow, &edit).await)
+}
+
+/// What a run would do. The exit code: whether it would do anything.
+fn previewed(run: &str, preview: &Preview) -> u8 {
+    let lines: Vec<Line> = preview.lines.iter().filter(|line| !line.fate.is_kept()).cloned().collect();
+    let mut all = why::explained(&lines, output::colored_result());
+    all.extend(preview.later.iter().map(|line| format!(" later  {}: depends on the new results", line.key)));
+    all.extend(preview.error.as_ref().map(|error| format!("it would end there: {error}")));
+    let kept = preview.lines.len().saturating_sub(lines.len());
+    all.push(format!("{kept} of run {run} would be kept"));
+    let code = if preview.is_up_to_date() { exit::OK } else { exit::FAILED };
+    code.max(output::result(&format!("{}\n", all.join("\n"))))
 }

@@ -19,10 +19,10 @@ use clap::Args;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use trefoil::AnswersFrom;
-use trefoil::internals::engine::Engine;
 use trefoil::internals::Report;
-use trefoil::runs::Stored;
-use trefoil::store::{Content, Filter, Store};
+use trefoil::internals::engine::Engine;
+use trefoil::runs::last_of;
+use trefoil::store::Store;
 use trefoil_template::Value;
 
 use crate::args::{TargetArgs, TextArgs};
@@ -34,8 +34,6 @@ use keyboard::Keyboard;
 use turn::{Asked, Last, Turn};
 use watch::Watch;
 
-/// Runs of a flow that are looked at for the last one of a target.
-const RECENT: usize = 50;
 /// Editors write a file in several steps: nothing is read until it has been quiet for this long.
 const QUIET: Duration = Duration::from_millis(40);
 /// And at the latest after this time.
@@ -195,19 +193,9 @@ impl<'a> Loop<'a> {
         if args.fresh || !args.inputs.is_empty() || args.input_json.is_some() {
             return Ok(None);
         }
-        let Ok(wanted) = args.target.target().path.canonicalize() else { return Ok(None) };
-        let page = wait(self.store.list(&Filter::default(), None, RECENT))?;
-        for record in page.runs.into_iter().filter(|record| record.content != Content::Removed) {
-            let Ok(Ok(stored)) = block_on(Stored::read(&self.store, &record.run)) else { continue };
-            let same = stored.flow.loaded().how.target.path.canonicalize().is_ok_and(|path| path == wanted);
-            if same
-                && stored.flow.loaded().how.target.id == args.target.target().id
-                && let Ok(last) = self.last_of(&record.run)
-            {
-                return Ok(Some(last));
-            }
-        }
-        Ok(None)
+        let last = block_on(last_of(&*self.store, &args.target.target()))?;
+        // One that this version cannot follow is none that could be brought up to date.
+        Ok(last.and_then(|stored| self.last_of(&stored.started.run).ok()))
     }
 
     /// Waits for the next thing that happens.

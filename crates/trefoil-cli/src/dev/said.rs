@@ -10,14 +10,14 @@ use trefoil_machine::event::Waiting;
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
+use super::Loop;
 use super::seen::Told;
 use super::turn::worth;
-use super::Loop;
+use crate::harmless::{safe, safe_lines};
+use crate::output;
 use crate::run::waiting::line;
 use crate::run::words::calls;
 use crate::run::{money, time, why};
-use crate::harmless::{safe, safe_lines};
-use crate::output;
 
 /// Lines of a result.
 const RESULT: usize = 20;
@@ -122,7 +122,14 @@ impl Loop<'_> {
         if last.is_some_and(|last| last.repeats.is_some()) {
             keys.push("y run that step a second time ·");
         }
-        keys.extend(["Enter try again ·", "r all again ·", "f from a step ·", "i other input ·", "t trace page ·", "q quit"]);
+        keys.extend([
+            "Enter try again ·",
+            "r all again ·",
+            "f from a step ·",
+            "i other input ·",
+            "t trace page ·",
+            "q quit",
+        ]);
         output::aside(&keys.join(" "));
     }
 }

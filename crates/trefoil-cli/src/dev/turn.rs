@@ -225,12 +225,7 @@ impl Loop<'_> {
     }
 
     /// Continues the last run.
-    fn resume(
-        &mut self,
-        since: Instant,
-        settings: &Settings,
-        asked: &Asked,
-    ) -> Result<(UnderWay, Option<Lines>), u8> {
+    fn resume(&mut self, since: Instant, settings: &Settings, asked: &Asked) -> Result<(UnderWay, Option<Lines>), u8> {
         let Some(last) = &self.last else { return Err(exit::NOT_STARTED) };
         let run = last.run.clone();
         let stored = block_on(Stored::read(&self.store, &run))?.map_err(|error| did_not_start(&error))?;
@@ -274,12 +269,7 @@ impl Loop<'_> {
     }
 
     /// Waits for the end of a run, and says what came of it.
-    fn follow(
-        &mut self,
-        mut run: UnderWay,
-        lines: Option<&Lines>,
-        asked: &Asked,
-    ) -> Result<Turn, u8> {
+    fn follow(&mut self, mut run: UnderWay, lines: Option<&Lines>, asked: &Asked) -> Result<Turn, u8> {
         let mut next = None;
         let outcome = loop {
             self.keyboard.want_key();
@@ -365,7 +355,8 @@ impl Loop<'_> {
             let step = error.key.as_ref()?.to_string();
             Some(Asked { rerun: vec![step], resume: true, anyway: true, ..Asked::default() })
         });
-        let is_open = !outcome.waiting.is_empty() || error.is_some_and(|error| ["INTERRUPTED", "WOULD_REPEAT"].contains(&error.code.as_str()));
+        let is_open = !outcome.waiting.is_empty()
+            || error.is_some_and(|error| ["INTERRUPTED", "WOULD_REPEAT"].contains(&error.code.as_str()));
         let mut told = run.seen.so_far();
         // What was not done this time is compared with what it was when it was done.
         if let Some(last) = self.last.take() {

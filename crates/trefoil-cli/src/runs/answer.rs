@@ -63,13 +63,7 @@ pub fn post(store: &Arc<dyn Store>, run: &str, one: &Waiting, value: &str, done:
 }
 
 /// The answer as the run takes it, or a refusal: nobody would see the question again until the run is resumed.
-fn accepted(
-    store: &Arc<dyn Store>,
-    run: &str,
-    one: &Waiting,
-    given: &str,
-    done: Option<&str>,
-) -> Result<Value, u8> {
+fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, given: &str, done: Option<&str>) -> Result<Value, u8> {
     let known: Vec<&str> = match &one.prompt {
         Some(_) => one.accepts.iter().map(String::as_str).collect(),
         None => vec!["retry", "fail", Letter::DONE],

@@ -7,10 +7,10 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::durable::{command, trefoil, until};
+use crate::durable::{command, only, trefoil, until};
 use crate::edited::{FIRST, pipeline};
 use crate::provider::Provider;
-use crate::world::{Folder, root, wait};
+use crate::world::{Folder, finish, root, wait};
 
 /// A loop, and what it has said.
 struct Dev {
@@ -49,10 +49,13 @@ impl Dev {
         self.turns += 1;
         until("the end of a turn", || self.seen().matches(HINT).count() >= self.turns);
         until("the end of a line", || self.seen().ends_with('\n'));
-        self.seen().split(HINT).nth(self.turns - 1).unwrap().lines().skip(usize::from(self.turns > 1)).fold(
-            String::new(),
-            |all, line| all + line + "\n",
-        )
+        self.seen()
+            .split(HINT)
+            .nth(self.turns - 1)
+            .unwrap()
+            .lines()
+            .skip(usize::from(self.turns > 1))
+            .fold(String::new(), |all, line| all + line + "\n")
     }
 
     fn types(&mut self, keys: &str) -> &mut Self {
@@ -72,7 +75,8 @@ impl Dev {
 fn record(said: &str) -> String {
     let mut all = String::new();
     for line in said.lines() {
-        let live = line.trim_start().split_once(" ms ").is_some_and(|(time, _)| time.chars().all(|c| c.is_ascii_digit()));
+        let live =
+            line.trim_start().split_once(" ms ").is_some_and(|(time, _)| time.chars().all(|c| c.is_ascii_digit()));
         let total = line.contains(" tokens in, ");
         if !live && !total {
             let line = line.split(" · up to date after").next().unwrap();
@@ -143,7 +147,8 @@ fn a_save_in_the_middle_of_a_run_replaces_it_and_keeps_what_it_has() {
     dev.quits();
     // Nothing is left that somebody could take for a run to continue.
     let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
-    let open = all["runs"].as_array().unwrap().iter().filter(|run| run["status"] == "pending" || run["status"] == "running");
+    let open =
+        all["runs"].as_array().unwrap().iter().filter(|run| run["status"] == "pending" || run["status"] == "running");
     assert_eq!(open.count(), 0, "{all}");
 }
 
@@ -225,14 +230,49 @@ fn the_loop_begins_with_the_last_run_of_the_target() {
     assert_eq!(provider.asked().len(), 6);
 }
 
+#[test]
+fn what_an_edit_would_do_is_known_before_anything_is_called() {
+    let (folder, provider) = world();
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    let would = || {
+        let args = ["resume", &run, "--with", "main.yaml", "--dry-run"];
+        let mut command = command(&folder, &provider, &args);
+        let ran = finish({
+            command.env_remove("OPENAI_API_KEY");
+            command
+        });
+        (ran.code, ran.out)
+    };
+    assert_eq!(would(), (0, format!("3 of run {run} would be kept\n")));
+    let steps = [FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]];
+    folder.write("main.yaml", pipeline(&steps));
+    let (code, out) = would();
+    assert_eq!(code, 1);
+    for part in ["again  two  ", "{+well+}", "later  three: depends on the new results", "1 of run"] {
+        assert!(out.contains(part), "no `{part}` in {out}");
+    }
+    assert_eq!(provider.asked().len(), 3, "nothing was called");
+    let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+    assert_eq!(all["runs"].as_array().unwrap().len(), 1, "and no run was made");
+}
+
 /// Five saves of the workflow of the README, and what each of them said.
 fn five_saves(provider: &Provider, model: &str) -> String {
     let folder = Folder::new();
     let text = std::fs::read_to_string(root().join("examples/agntz/short-article.yaml")).unwrap();
     let saves: [(&str, &str, &str); 5] = [
-        ("the prompt of the last step", "Explain the two hardest words of this text.", "Explain the three hardest words."),
+        (
+            "the prompt of the last step",
+            "Explain the two hardest words of this text.",
+            "Explain the three hardest words.",
+        ),
         ("the name of a branch", "doubts", "objections"),
-        ("a parameter of one branch", "name: gpt-5.4 }\n            instruction: \"Write the question", "name: gpt-5.4, temperature: 0.2 }\n            instruction: \"Write the question"),
+        (
+            "a parameter of one branch",
+            "name: gpt-5.4 }\n            instruction: \"Write the question",
+            "name: gpt-5.4, temperature: 0.2 }\n            instruction: \"Write the question",
+        ),
         ("the prompt of a step in the loop", "Who is it for?", "Who should read it?"),
         ("back to the first prompt", "Explain the three hardest words.", "Explain the two hardest words of this text."),
     ];
@@ -249,7 +289,11 @@ fn five_saves(provider: &Provider, model: &str) -> String {
         folder.write("short-article.yaml", &text);
         let said = dev.turn();
         println!("{what}: up to date {} ms after the save", since.elapsed().as_millis());
-        all.push_str(&format!("\nsaved: {what}; {} calls of the provider\n{}", provider.asked().len() - asked, record(&said)));
+        all.push_str(&format!(
+            "\nsaved: {what}; {} calls of the provider\n{}",
+            provider.asked().len() - asked,
+            record(&said)
+        ));
     }
     dev.quits();
     all

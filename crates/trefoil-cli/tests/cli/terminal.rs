@@ -243,7 +243,9 @@ fn ctrl_c_ends_the_loop_and_says_how_to_continue() {
     let args = ["dev", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
     let screen = Screen::with(&folder, &args, 90, &[("TREFOIL_STORE", store.to_str().unwrap())]);
     screen.waits_for("press");
-    assert!(std::process::Command::new("kill").args(["-INT", &screen.child.id().to_string()]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill").args(["-INT", &screen.child.id().to_string()]).status().unwrap().success()
+    );
     let (code, seen) = screen.ends();
     assert_eq!(code, 130, "{seen}");
     assert!(seen.contains("to continue: trefoil resume"), "{seen}");

@@ -45,8 +45,12 @@ pub fn result(session: &Session) -> Value {
         document_link_provider: Some(lsp::DocumentLinkOptions::default()),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
         // A client with commands of these names registers them itself.
-        execute_command_provider: (!session.commands).then(|| lsp::ExecuteCommandOptions {
-            commands: lens::Does::ALL.map(|does| does.command().to_owned()).into(),
+        execute_command_provider: Some(lsp::ExecuteCommandOptions {
+            commands: lens::Does::ALL
+                .iter()
+                .filter(|does| !session.commands.contains(does))
+                .map(|does| does.command().to_owned())
+                .collect(),
             ..Default::default()
         }),
         // Otherwise they are sent, and a client that got them twice would show them twice.

@@ -17,6 +17,7 @@ use trefoil_syntax::FileId;
 use super::position::{Encoding, Lines};
 use super::uri;
 use crate::Workspace;
+use crate::last_run::LastRuns;
 use crate::lens::Does;
 use trefoil::internals::door::real;
 
@@ -48,8 +49,10 @@ pub struct Session {
     pub pulled: HashMap<PathBuf, String>,
     /// What has changed since diagnostics were last sent.
     pub changed: HashSet<PathBuf>,
-    /// Whether the client has commands for lenses.
-    pub commands: bool,
+    /// The commands of lenses that the client has itself.
+    pub commands: Vec<Does>,
+    /// The last runs of what is open.
+    pub last_runs: LastRuns,
     /// Whether the client can make files.
     pub creates: bool,
     /// The marks that the client shows beside findings.
@@ -98,7 +101,10 @@ impl Session {
         let experimental = params.capabilities.experimental.clone().and_then(|e| serde_json::to_value(e).ok());
         let known = experimental.as_ref().and_then(|e| e.pointer("/commands/commands")?.as_array());
         let has = |does: &Does| known.is_some_and(|all| all.iter().any(|name| name == does.command()));
-        self.commands = Does::ALL.iter().all(has);
+        self.commands = Does::ALL.iter().copied().filter(|does| has(does)).collect();
+        if let Some(options) = params.initialization_options.as_ref().and_then(|o| serde_json::to_value(o).ok()) {
+            self.last_runs.configure(&options);
+        }
         let mut folders: Vec<PathBuf> = match &params.workspace_folders_initialize_params.workspace_folders {
             Some(WorkspaceFolders::WorkspaceFolderList(list)) => {
                 list.iter().filter_map(|f| uri::to_path(&f.uri)).collect()

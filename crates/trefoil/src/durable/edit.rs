@@ -42,7 +42,7 @@ pub struct Edited {
 impl Edited {
     /// What became of each step so far: kept, new, or done again and because of what.
     pub fn lines(&self) -> Lines {
-        Lines { had: self.had.clone(), ..self.ready.reused() }
+        self.ready.reused().with(self.had.clone())
     }
 
     /// Starts it, with the input of the earlier run.
@@ -68,6 +68,11 @@ impl Lines {
     /// Of a run.
     pub(crate) fn of(flow: Flow, program: Arc<Program>, decisions: Arc<Mutex<Vec<Decision>>>) -> Self {
         Self { flow, program, had: Vec::new(), decisions }
+    }
+
+    /// With what the earlier run has results of.
+    pub(super) fn with(self, had: Vec<Key>) -> Self {
+        Self { had, ..self }
     }
 
     /// One an activity, in the order in which they were asked for.

@@ -7,6 +7,7 @@ mod create;
 mod diagnostics;
 mod file_features;
 mod first_completions;
+mod last_run;
 mod lifecycle;
 mod origins;
 mod outline;

@@ -98,6 +98,9 @@ fn paths_to_files_of_the_project_are_links() {
     assert_eq!(found, [is(".env", "/.env"), is("./parts/step.yaml", "/parts/step.yaml")]);
 }
 
+/// The commands of lenses.
+const ALL: [&str; 5] = ["trefoil.run", "trefoil.plan", "trefoil.dev", "trefoil.resume", "trefoil.why"];
+
 #[test]
 fn programs_have_lenses_to_run_and_to_plan_them() {
     for (text, named) in [(AGNTZ, "pipeline"), (AEGIS, "review")] {
@@ -107,10 +110,11 @@ fn programs_have_lenses_to_run_and_to_plan_them() {
         assert_eq!(found[0]["command"]["command"], "trefoil.run");
         assert_eq!(found[1]["command"]["command"], "trefoil.plan");
         assert_eq!(found[1]["command"]["arguments"], json!([client.uri("a.yaml")]));
+        assert_eq!(found[2]["command"]["command"], "trefoil.dev");
     }
     let mut client = one(SIRENSPEC);
     let found = whole(&mut client, "textDocument/codeLens", "a.yaml");
-    assert_eq!((found.as_array().unwrap().len(), &found[0]["range"]["start"]["line"]), (2, &json!(0)));
+    assert_eq!((found.as_array().unwrap().len(), &found[0]["range"]["start"]["line"]), (3, &json!(0)));
     let mut client = one("services: {}\n");
     assert_eq!(whole(&mut client, "textDocument/codeLens", "a.yaml"), json!([]), "somebody else's");
 }
@@ -120,7 +124,7 @@ fn a_plan_is_shown_with_unsaved_changes_and_nothing_is_run() {
     let folder = Folder::new();
     folder.write("a.yaml", SIRENSPEC);
     let (mut client, said) = Client::start(folder);
-    assert_eq!(said["capabilities"]["executeCommandProvider"]["commands"], json!(["trefoil.run", "trefoil.plan"]));
+    assert_eq!(said["capabilities"]["executeCommandProvider"]["commands"], json!(ALL));
     client.open("a.yaml");
     client.edit("a.yaml", "openai:gpt-4o-mini", "openai:other-model");
     let arguments = json!([client.uri("a.yaml")]);
@@ -144,7 +148,8 @@ fn a_client_with_commands_of_its_own_runs_them() {
     let folder = Folder::new();
     let commands = json!({ "experimental": { "commands": { "commands": ["trefoil.run", "trefoil.plan"] } } });
     let (_, said) = Client::start_as(folder, commands);
-    assert_eq!(said["capabilities"]["executeCommandProvider"], Value::Null, "it would register them twice");
+    let left = &said["capabilities"]["executeCommandProvider"]["commands"];
+    assert_eq!(*left, json!(ALL[2..]), "it would register the others twice");
 }
 
 #[test]

@@ -92,6 +92,16 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
     let path = place.path.to_string_lossy().into_owned();
     let said = match does {
         lens::Does::Run => format!("trefoil run {}", quoted(&path)),
+        lens::Does::Dev => format!("trefoil dev {}", quoted(&path)),
+        lens::Does::Resume => match session.last_runs.of(&place.path) {
+            Some(last) => format!("trefoil resume {} --with {}", last.run, quoted(&path)),
+            None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
+        },
+        lens::Does::Why => {
+            let options = LoadOptions { overlay: session.workspace.overlay(), ..LoadOptions::default() };
+            let said = session.last_runs.why(&place.path, &options);
+            said.map_err(|why| Refused::new(ErrorCode::RequestFailed, why))?
+        }
         lens::Does::Plan => {
             let options =
                 LoadOptions { checks: None::<Checks>, overlay: session.workspace.overlay(), ..LoadOptions::default() };

@@ -56,7 +56,15 @@ fn markdown(value: String) -> lsp::MarkupContent {
 pub fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<lsp::Hover>, Refused> {
     let at = params.text_document_position_params;
     let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
-    let Some(found) = hovers::hover(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let Some(mut found) = hovers::hover(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let path = highlight::path_to(place.analysis.text(place.file), found.span);
+    let last = session.last_runs.of(&place.path);
+    if let Some((last, value)) =
+        last.and_then(|last| last.value(&place.path, &path, found.span.start).map(|value| (last, value)))
+    {
+        let fence = "`".repeat(3);
+        found.text.push_str(&format!("\n\nin the last run ({}):\n\n{fence}text\n{value}\n{fence}", last.run));
+    }
     let range = Converter::new(session, &place.analysis).range(place.file, found.span);
     Ok(Some(lsp::Hover { contents: lsp::Contents::MarkupContent(markdown(found.text)), range: Some(range) }))
 }

@@ -134,15 +134,20 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
     let Some(span) = lens::entry(&place.analysis, place.file) else { return Ok(Some(Vec::new())) };
     let range = Lines::new(place.analysis.text(place.file), session.encoding()).range(span);
     let uri = params.text_document.uri;
+    let last = session.last_runs.of(&place.path);
     let one = |does: lens::Does| lsp::CodeLens {
         range,
         command: Some(lsp::Command {
             title: does.title().to_owned(),
             tooltip: None,
             command: does.command().to_owned(),
-            arguments: Some(vec![uri.0.clone().into()]),
+            arguments: Some(match last.as_ref().filter(|_| does.needs_run()) {
+                Some(last) => vec![uri.0.clone().into(), last.run.clone().into()],
+                None => vec![uri.0.clone().into()],
+            }),
         }),
         data: None,
     };
-    Ok(Some(lens::Does::ALL.map(one).into()))
+    let shown = lens::Does::ALL.into_iter().filter(|does| last.is_some() || !does.needs_run());
+    Ok(Some(shown.map(one).collect()))
 }

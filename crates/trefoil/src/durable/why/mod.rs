@@ -44,6 +44,11 @@ pub enum Fate {
 }
 
 impl Fate {
+    /// Whether the result of an earlier run is used.
+    pub fn is_kept(&self) -> bool {
+        matches!(self, Self::Kept { .. })
+    }
+
     /// Its name.
     pub fn name(&self) -> &'static str {
         match self {

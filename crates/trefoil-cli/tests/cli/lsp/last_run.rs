@@ -1,0 +1,79 @@
+//! What an editor shows of the last run of a file: values of placeholders, and what an edit would do.
+#![cfg(unix)]
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use crate::durable::{only, trefoil};
+use crate::edited::{FIRST, pipeline};
+use crate::provider::Provider;
+use crate::world::Folder;
+
+/// A file with a run of it, and an editor that has both; with these settings.
+fn opened(settings: &Value) -> (Client, Provider, String) {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("main.yaml", pipeline(FIRST));
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    let run = only(&folder, &provider);
+    let mut options = json!({ "store": folder.path().join("runs.db") });
+    options.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let mut client = Client::spawn(folder);
+    let root = client.root();
+    let params = json!({
+        "processId": null, "rootUri": root, "capabilities": { "general": { "positionEncodings": ["utf-16"] } },
+        "workspaceFolders": [{ "uri": root, "name": "w" }], "initializationOptions": options,
+    });
+    client.ask("initialize", params);
+    client.tell("initialized", json!({}));
+    client.open("main.yaml");
+    (client, provider, run)
+}
+
+fn hovered(client: &mut Client, word: &str) -> String {
+    let at = client.at("main.yaml", word);
+    let found = client.ask("textDocument/hover", at);
+    found["contents"]["value"].as_str().unwrap_or_default().to_owned()
+}
+
+fn lenses(client: &mut Client) -> Vec<Value> {
+    let params = json!({ "textDocument": { "uri": client.uri("main.yaml") } });
+    let found = client.ask("textDocument/codeLens", params);
+    found.as_array().unwrap().iter().map(|lens| lens["command"].clone()).collect()
+}
+
+#[test]
+fn a_placeholder_shows_what_it_was_in_the_last_run_wherever_the_edit_has_moved_it() {
+    let (mut client, _provider, run) = opened(&json!({}));
+    let text = hovered(&mut client, "two after {{te|xt}}");
+    assert!(text.contains(&format!("in the last run ({run})")) && text.contains("say one"), "{text}");
+    client.edit("main.yaml", "id: main", "# a line more\nid: main");
+    let text = hovered(&mut client, "three after {{te|xt}}");
+    assert!(text.contains("two after say one"), "{text}");
+}
+
+#[test]
+fn an_editor_that_does_not_want_it_is_told_nothing_of_runs() {
+    let (mut client, _provider, _) = opened(&json!({ "lastRun": false }));
+    let text = hovered(&mut client, "two after {{te|xt}}");
+    assert!(!text.contains("last run") && !text.is_empty(), "{text}");
+    assert_eq!(lenses(&mut client).len(), 3);
+}
+
+#[test]
+fn what_an_unsaved_edit_would_run_again_is_said_and_nothing_is_called() {
+    let (mut client, provider, run) = opened(&json!({}));
+    let all = lenses(&mut client);
+    assert_eq!(all[3]["command"], "trefoil.resume");
+    assert_eq!(all[3]["arguments"], json!([client.uri("main.yaml"), run]));
+    let why = json!({ "command": "trefoil.why", "arguments": all[4]["arguments"] });
+    let said = client.ask("workspace/executeCommand", why.clone());
+    assert_eq!(said, format!("no step would run again: all 3 results of run {run} are kept"));
+    client.edit("main.yaml", "two after", "two well after");
+    let said = client.ask("workspace/executeCommand", why);
+    let said = said.as_str().unwrap();
+    for part in ["two runs again: user message", "depends on the new results: three", "kept: 1 of run"] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    assert_eq!(provider.asked().len(), 3);
+}

@@ -1,0 +1,141 @@
+//! The last run of what is open: what its placeholders stood for, and what an edit would do to it. Nothing is run, and nothing of
+//! the store is changed.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trefoil::internals::{LoadOptions, Target};
+use trefoil::runs::{Edit, Fate, Filled, Line, Preview, Stored, filled, last_with, preview};
+use trefoil::store::{Filter, Location, Options, Store};
+use trefoil::{Flow, internals};
+
+/// Entries of a journal beyond which a run is not read while somebody types.
+const LONGEST: u64 = 20_000;
+/// Characters of a value that are shown.
+const SHOWN: usize = 600;
+
+/// What is known of the last runs of files.
+#[derive(Default)]
+pub struct LastRuns {
+    /// Nothing of them is wanted.
+    off: bool,
+    /// Where runs are; none: where the user's are.
+    place: Option<OsString>,
+    /// The newest run of the store when a file was looked up, and what was found for it.
+    known: HashMap<PathBuf, (Option<String>, Option<Arc<LastRun>>)>,
+}
+
+/// A run.
+pub struct LastRun {
+    /// Its id.
+    pub run: String,
+    /// What was run, as the command line takes it.
+    pub target: Target,
+    /// What stood in the places of its placeholders.
+    filled: Vec<Filled>,
+}
+
+impl LastRuns {
+    /// With the settings of a client: `lastRun`: false for none; `store`: where runs are.
+    pub fn configure(&mut self, settings: &serde_json::Value) {
+        self.off = settings.get("lastRun").and_then(serde_json::Value::as_bool) == Some(false);
+        self.place = settings.get("store").and_then(serde_json::Value::as_str).map(OsString::from);
+        self.known.clear();
+    }
+
+    /// The last run that a file was part of.
+    pub fn of(&mut self, file: &Path) -> Option<Arc<LastRun>> {
+        if self.off {
+            return None;
+        }
+        let store = self.store()?;
+        let runtime = runtime()?;
+        let newest = runtime.block_on(store.list(&Filter::default(), None, 1)).ok()?.runs;
+        let newest = newest.first().map(|record| format!("{} {}", record.run, record.entries));
+        if let Some((at, known)) = self.known.get(file).filter(|(at, _)| *at == newest) {
+            let _ = at;
+            return known.clone();
+        }
+        let found = runtime.block_on(read(store, file)).map(Arc::new);
+        self.known.insert(file.to_owned(), (newest, found.clone()));
+        found
+    }
+
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        let env = |name: &str| std::env::var_os(name);
+        let location = match &self.place {
+            Some(place) => Ok(Location::parse(place, env)),
+            None => Location::of_user(env),
+        };
+        location.and_then(|location| location.open_to_read(Options::default())).ok()
+    }
+
+    /// What the edit of a file would do to its last run, for a person. The error says why nobody knows.
+    pub fn why(&mut self, file: &Path, options: &LoadOptions) -> Result<String, String> {
+        let last = self.of(file).ok_or("there is no stored run of this file")?;
+        let store = self.store().ok_or("the store cannot be read")?;
+        let loaded = internals::load(&last.target, options).map_err(|_| "the file has errors, so nothing can run")?;
+        let flow = Flow::from(loaded);
+        let runtime = runtime().ok_or("no runtime")?;
+        let preview = runtime.block_on(preview(store, &last.run, &flow, &Edit::default()));
+        Ok(told(&last.run, &preview.map_err(|error| error.to_string())?))
+    }
+}
+
+fn runtime() -> Option<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().build().ok()
+}
+
+async fn read(store: Arc<dyn Store>, file: &Path) -> Option<LastRun> {
+    let stored: Stored = last_with(&*store, file).await?;
+    let run = stored.started.run.clone();
+    if store.record(&run).await.ok()?.entries > LONGEST {
+        return None;
+    }
+    let filled = filled(store, &stored).await.unwrap_or_default();
+    Some(LastRun { run, target: stored.flow.loaded().how.target.clone(), filled })
+}
+
+impl LastRun {
+    /// What stood in the place of a placeholder of a file: the one of this path that is nearest to these bytes, since the file may
+    /// have been edited.
+    pub fn value(&self, file: &Path, path: &str, start: u32) -> Option<String> {
+        let same = self.filled.iter().filter(|one| one.path == path && is_same(&one.file, file));
+        let nearest = same.min_by_key(|one| one.start.abs_diff(start))?;
+        let mut value: String = nearest.value.chars().take(SHOWN).collect();
+        if value.len() < nearest.value.len() {
+            value.push('…');
+        }
+        Some(value)
+    }
+}
+
+fn is_same(stored: &Path, open: &Path) -> bool {
+    internals::door::real(stored) == internals::door::real(open)
+}
+
+/// The preview as lines.
+fn told(run: &str, preview: &Preview) -> String {
+    let mut lines = Vec::new();
+    let reasons = |line: &Line| line.reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let kept = preview.lines.iter().filter(|line| line.fate.is_kept()).count();
+    for line in preview.lines.iter().filter(|line| !line.fate.is_kept()) {
+        let what = if matches!(line.fate, Fate::New) { "new" } else { "runs again" };
+        let why = reasons(line);
+        lines.push(if why.is_empty() { format!("{} {what}", line.key) } else { format!("{} {what}: {why}", line.key) });
+    }
+    if let Some(error) = &preview.error {
+        lines.push(error.to_string());
+    }
+    if lines.is_empty() {
+        return format!("no step would run again: all {kept} results of run {run} are kept");
+    }
+    if !preview.later.is_empty() {
+        let later: Vec<&str> = preview.later.iter().map(|line| line.key.as_str()).collect();
+        lines.push(format!("after that, it depends on the new results: {}", later.join(", ")));
+    }
+    lines.push(format!("kept: {kept} of run {run}"));
+    lines.join("\n")
+}
