@@ -11,7 +11,6 @@ mod turn;
 mod watch;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,8 +77,8 @@ pub struct Dev {
 /// What happens.
 #[derive(Debug)]
 pub enum Happening {
-    /// Files were written.
-    Saved(Vec<PathBuf>),
+    /// A file of the target was written.
+    Saved,
     /// A key.
     Key(char),
     /// A line that was asked for; none: nobody types any more.
@@ -169,7 +168,10 @@ impl<'a> Loop<'a> {
                 Happening::Stop => break exit::CANCELLED,
                 Happening::Key('q') => break exit::OK,
                 Happening::Key(key) => next = self.pressed(key),
-                Happening::Saved(paths) => next = self.saved(paths).then(Asked::default),
+                Happening::Saved => {
+                    self.settle();
+                    next = Some(Asked::default());
+                }
                 Happening::Line(_) => {}
             }
         };
@@ -215,15 +217,15 @@ impl<'a> Loop<'a> {
         one
     }
 
-    /// Waits until whoever saves is done. Whether the target may be another one now.
-    fn saved(&mut self, mut paths: Vec<PathBuf>) -> bool {
+    /// Waits until whoever saves is done.
+    fn settle(&mut self) {
         let since = Instant::now();
         let happenings = &mut self.happenings;
         let later = &mut self.later;
         self.runtime.block_on(async {
             while since.elapsed() < PATIENCE {
                 match tokio::time::timeout(QUIET, happenings.recv()).await {
-                    Ok(Some(Happening::Saved(more))) => paths.extend(more),
+                    Ok(Some(Happening::Saved)) => {}
                     Ok(Some(other)) => {
                         later.push_back(other);
                         break;
@@ -232,7 +234,6 @@ impl<'a> Loop<'a> {
                 }
             }
         });
-        paths.iter().any(|path| self.watch.concerns(path))
     }
 
     /// What a key is for.

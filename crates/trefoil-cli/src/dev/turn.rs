@@ -122,25 +122,38 @@ impl Loop<'_> {
         }
     }
 
-    /// Reads and checks the target. Whoever has to correct it knows why.
-    fn load(&mut self, asked: &Asked) -> Result<Read, u8> {
+    /// Reads and checks the target: what was read, and the target if it can be run.
+    fn look(&self, settings: &Settings) -> (Report, Option<Loaded>) {
         let args = self.args;
-        let Ok(settings) = followed(args.target.settings()) else { return Ok(Read::Faulty) };
         let options = LoadOptions {
             context: args.texts.context.clone(),
             skills: args.texts.skills.clone(),
             checks: Some(Checks::default()),
-            ..args.target.options_with(&settings)
+            ..args.target.options_with(settings)
         };
-        let (report, loaded) = match trefoil::internals::load(&args.target.target(), &options) {
+        match trefoil::internals::load(&args.target.target(), &options) {
             Ok(loaded) => {
-                self.watch.also(watch::files(&loaded)).map_err(|error| cannot_start(&error))?;
                 let Loaded { files, diagnostics, .. } = &loaded;
                 let report = Report { files: files.clone(), diagnostics: diagnostics.clone(), ..Report::default() };
                 (report, Some(loaded))
             }
             Err(report) => (report, None),
-        };
+        }
+    }
+
+    /// Whether the target is not what it was when it was read last.
+    fn has_changed(&self) -> bool {
+        let settings = self.args.target.settings().settings;
+        !self.read.as_ref().is_some_and(|before| said::is_same(before, &self.look(&settings).0))
+    }
+
+    /// Reads the target. Whoever has to correct it is told why.
+    fn load(&mut self, asked: &Asked) -> Result<Read, u8> {
+        let Ok(settings) = followed(self.args.target.settings()) else { return Ok(Read::Faulty) };
+        let (report, loaded) = self.look(&settings);
+        if let Some(loaded) = &loaded {
+            self.watch.also(watch::files(loaded)).map_err(|error| cannot_start(&error))?;
+        }
         let same = self.read.as_ref().is_some_and(|before| said::is_same(before, &report));
         let first = self.read.is_none();
         if !same || (asked.anyway && loaded.is_none()) {
@@ -275,8 +288,9 @@ impl Loop<'_> {
             self.keyboard.want_key();
             match self.happening_beside(&mut run.task) {
                 Ok(outcome) => break outcome,
-                Err(Happening::Saved(paths)) => {
-                    if self.saved(paths) {
+                Err(Happening::Saved) => {
+                    self.settle();
+                    if self.has_changed() {
                         run.cancel.cancel();
                         next = Some(Asked::default());
                     }

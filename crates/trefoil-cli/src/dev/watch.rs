@@ -1,7 +1,8 @@
 //! The files that a target is made of: whoever saves one of them is noticed, however their editor saves.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use notify::event::{EventKind, ModifyKind};
@@ -20,24 +21,31 @@ const MANIFESTS: [&str; 3] = ["yaml", "yml", "toml"];
 pub struct Watch {
     watcher: Box<dyn Watcher>,
     folders: BTreeSet<PathBuf>,
-    files: BTreeSet<PathBuf>,
+    files: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Watch {
     /// Nothing yet. What is saved is sent.
     pub fn new(saved: UnboundedSender<Happening>) -> Result<Self, notify::Error> {
+        let files: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let known = files.clone();
+        // Others write in the same folders: the store, for one.
+        let concerns = move |path: &PathBuf| {
+            let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
+            manifest || known.lock().unwrap_or_else(PoisonError::into_inner).contains(path)
+        };
         let tell = move |event: Result<Event, notify::Error>| {
             let Ok(event) = event else { return };
             let metadata = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
-            if !matches!(event.kind, EventKind::Access(_)) && !metadata && !event.paths.is_empty() {
-                let _ = saved.send(Happening::Saved(event.paths));
+            if !matches!(event.kind, EventKind::Access(_)) && !metadata && event.paths.iter().any(&concerns) {
+                let _ = saved.send(Happening::Saved);
             }
         };
         let watcher: Box<dyn Watcher> = match RecommendedWatcher::new(tell.clone(), Config::default()) {
             Ok(watcher) => Box::new(watcher),
             Err(_) => Box::new(PollWatcher::new(tell, Config::default().with_poll_interval(LOOK))?),
         };
-        Ok(Self { watcher, folders: BTreeSet::new(), files: BTreeSet::new() })
+        Ok(Self { watcher, folders: BTreeSet::new(), files })
     }
 
     /// From now on these files, and their folders. Those of before stay: a file that cannot be read any more was one of them.
@@ -49,15 +57,9 @@ impl Watch {
                 self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
                 self.folders.insert(folder.to_owned());
             }
-            self.files.insert(file);
+            self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
         }
         Ok(())
-    }
-
-    /// Whether a file that was saved may matter.
-    pub fn concerns(&self, path: &Path) -> bool {
-        let manifest = path.extension().and_then(|e| e.to_str()).is_some_and(|e| MANIFESTS.contains(&e));
-        manifest || self.files.contains(path)
     }
 }
 

@@ -84,7 +84,7 @@ fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, given: &str, done:
     }
     let leads_on = one.prompt.is_some() && {
         let stored = past::read(&**store, run)?;
-        let trial = block_on(try_answer(&**store, &stored, &one.key, given.into()))?;
+        let trial = block_on(try_answer(store.clone(), &stored, &one.key, given.into()))?;
         trial.map_err(|error| past::unreadable(&error))? == Trial::LeadsOn
     };
     if leads_on {

@@ -139,6 +139,10 @@ fn a_save_in_the_middle_of_a_run_replaces_it_and_keeps_what_it_has() {
     let hangs = [FIRST[0], ("two", "{{one}}", "well, {{text}}"), ("three", "{{two}}", "hang {{text}}")];
     folder.write("main.yaml", pipeline(&hangs));
     until("the call that does not come back", || provider.asked().len() == 5);
+    // What changes nothing stops nothing.
+    folder.write("main.yaml", pipeline(&hangs)).write("other.yaml", "x: 1\n");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert_eq!(provider.asked().len(), 5);
     let hangs = [hangs[0], hangs[1], ("three", "{{two}}", "three {{text}}")];
     folder.write("main.yaml", pipeline(&hangs));
     let said = dev.turn();

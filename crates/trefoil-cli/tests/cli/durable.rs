@@ -491,6 +491,26 @@ fn a_run_that_failed_goes_on_from_the_step_that_failed() {
 }
 
 #[test]
+fn a_question_of_a_run_that_had_failed_before_takes_any_answer_that_leads_on() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "ship.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: ship }\nspec:\n  initial_state: SHIP\n  states:\n    \
+         SHIP:\n      kind: System\n      command: test -e key && cat key\n      transitions: [{ condition: exit_code_zero, target: ASK }]\n    \
+         ASK:\n      kind: Human\n      prompt: To whom?\n      transitions: [{ condition: always, target: DONE }]\n    \
+         DONE:\n      kind: System\n      command: echo done\n      transitions: []\n",
+    );
+    let may = ["--model", "embedded", "--allow-command", "-q"];
+    finish(command(&folder, &provider, &[&["run", "ship.yaml"], &may[..]].concat())).exits(1);
+    let run = only(&folder, &provider);
+    folder.write("key", "k");
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).silent(75).says(&["To whom?"]);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "the harbour"]).exits(0);
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
+}
+
+#[test]
 fn a_run_that_would_only_fail_again_is_not_continued() {
     let provider = Provider::start();
     let folder = Folder::new();

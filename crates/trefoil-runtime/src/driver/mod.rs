@@ -50,7 +50,7 @@ use recovery::Open;
 pub use recovery::{OnUnknown, Recovery};
 use told::STOPPED;
 use turns::Driver;
-pub use verify::{Verified, look_on, verify};
+pub use verify::{Verified, look_on, replayed, verify};
 
 /// How a run is run.
 #[derive(Debug, Clone)]

@@ -54,6 +54,16 @@ pub async fn look_on<W: Watcher + Send>(
     replay.end(watcher).map(|_| ())
 }
 
+/// A replay of a whole journal, with everything that it reopens. Nothing is done.
+///
+/// # Errors
+///
+/// As [`look_on`].
+pub async fn replayed(prepared: Arc<Prepared>, run: &str, journal: &dyn Journal) -> Result<Replay, RunError> {
+    let begin = |entry: &Entry, watcher: &mut Unwatched| Replay::begin(prepared.clone(), entry, watcher);
+    follow(run, journal, &mut Unwatched, begin, |_| ()).await
+}
+
 /// A replay of a whole journal, as it is read. `each`: sees every entry before it is replayed.
 async fn follow<W: Watcher + Send>(
     run: &str,

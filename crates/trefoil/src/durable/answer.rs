@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use trefoil_machine::{Command, Completion, Key, Replay, Request, Unwatched};
-use trefoil_runtime::RunError;
+use trefoil_machine::{Command, Completion, Key, Request, Unwatched};
+use trefoil_runtime::{RunError, driver};
 use trefoil_store::Store;
 use trefoil_template::Value;
 
 use super::Stored;
-use super::history::prepared;
+use super::history::{Stays, prepared};
 
 /// What becomes of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,22 +24,8 @@ pub enum Trial {
 /// # Errors
 ///
 /// `JOURNAL_ERROR` if the journal cannot be read, `NONDETERMINISM` if this version would not do the same.
-pub async fn try_answer(store: &dyn Store, stored: &Stored, key: &Key, answer: Value) -> Result<Trial, RunError> {
-    let program = prepared(stored);
-    let (mut under_way, mut next) = (None::<Replay>, 0);
-    loop {
-        let page = store.entries(&stored.started.run, next).await;
-        let page = page.map_err(|error| RunError::new("JOURNAL_ERROR", error.to_string()))?;
-        let Some(last) = page.last() else { break };
-        next = last.seq.saturating_add(1);
-        for entry in &page {
-            match &mut under_way {
-                None => under_way = Some(Replay::begin(program.clone(), entry, &mut Unwatched)?),
-                Some(replay) => replay.entry(entry, &mut Unwatched)?,
-            }
-        }
-    }
-    let Some(replay) = under_way else { return Ok(Trial::LeadsOn) };
+pub async fn try_answer(store: Arc<dyn Store>, stored: &Stored, key: &Key, answer: Value) -> Result<Trial, RunError> {
+    let replay = driver::replayed(prepared(stored), &stored.started.run, &Stays(store)).await?;
     let resumed = replay.end(&mut Unwatched)?;
     let mut machine = resumed.machine;
     let completion =
