@@ -54,8 +54,7 @@ impl LastRuns {
         let runtime = runtime()?;
         let newest = runtime.block_on(store.list(&Filter::default(), None, 1)).ok()?.runs;
         let newest = newest.first().map(|record| format!("{} {}", record.run, record.entries));
-        if let Some((at, known)) = self.known.get(file).filter(|(at, _)| *at == newest) {
-            let _ = at;
+        if let Some((_, known)) = self.known.get(file).filter(|(at, _)| *at == newest) {
             return known.clone();
         }
         let found = runtime.block_on(read(store, file)).map(Arc::new);

@@ -94,7 +94,7 @@ impl Loop<'_> {
     }
 
     /// `f`: from a step on.
-    pub(super) fn from_step(&mut self) -> Option<Asked> {
+    pub(super) fn again_from(&mut self) -> Option<Asked> {
         let last = self.last.as_ref()?;
         let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
         last.told.steps.values().for_each(|step| *labels.entry(&step.label).or_default() += 1);

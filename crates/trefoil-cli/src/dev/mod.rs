@@ -241,7 +241,7 @@ impl<'a> Loop<'a> {
         match key {
             '\n' | '\r' | ' ' => Some(Asked { anyway: true, ..Asked::default() }),
             'r' => Some(Asked { all: true, anyway: true, ..Asked::default() }),
-            'f' => self.from_step(),
+            'f' => self.again_from(),
             'i' => self.other_input(),
             'a' => self.answer(),
             'y' => self.allowed(),

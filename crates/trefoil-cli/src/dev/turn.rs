@@ -61,7 +61,7 @@ enum Read {
     /// It cannot be run.
     Faulty,
     /// It can be run.
-    Ready(Flow, Settings),
+    Ready(Flow, Box<Settings>),
 }
 
 /// The run that is brought up to date next.
@@ -164,7 +164,7 @@ impl Loop<'_> {
         if same && !asked.anyway && !first {
             return Ok(Read::Same);
         }
-        Ok(loaded.map_or(Read::Faulty, |loaded| Read::Ready(Flow::from(loaded), settings)))
+        Ok(loaded.map_or(Read::Faulty, |loaded| Read::Ready(Flow::from(loaded), Box::new(settings))))
     }
 
     /// Starts a run that goes by the last one, if there is one.

@@ -9,6 +9,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Config, Event, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedSender;
 use trefoil::internals::Loaded;
+use trefoil::internals::door::{is_folder, is_there};
 
 use super::Happening;
 
@@ -52,7 +53,7 @@ impl Watch {
     pub fn also(&mut self, files: impl IntoIterator<Item = PathBuf>) -> Result<(), notify::Error> {
         for file in files {
             let Ok(file) = std::path::absolute(file) else { continue };
-            let folder = if file.is_dir() { Some(file.as_path()) } else { file.parent() };
+            let folder = if is_folder(&file) { Some(file.as_path()) } else { file.parent() };
             if let Some(folder) = folder.filter(|folder| !self.folders.contains(*folder)) {
                 self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
                 self.folders.insert(folder.to_owned());
@@ -67,5 +68,5 @@ impl Watch {
 pub fn files(loaded: &Loaded) -> Vec<PathBuf> {
     let sources = loaded.files.iter().map(|(_, file)| PathBuf::from(file.name()));
     let named = loaded.env_files.iter().map(|file| file.path.clone());
-    sources.chain(loaded.texts.keys().cloned()).chain(named).filter(|path| path.exists()).collect()
+    sources.chain(loaded.texts.keys().cloned()).chain(named).filter(|path| is_there(path)).collect()
 }

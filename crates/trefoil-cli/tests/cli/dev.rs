@@ -262,6 +262,7 @@ fn what_an_edit_would_do_is_known_before_anything_is_called() {
 }
 
 /// Five saves of the workflow of the README, and what each of them said.
+#[allow(clippy::print_stdout, reason = "how long it took is for whoever runs the tests to see")]
 fn five_saves(provider: &Provider, model: &str) -> String {
     let folder = Folder::new();
     let text = std::fs::read_to_string(root().join("examples/agntz/short-article.yaml")).unwrap();

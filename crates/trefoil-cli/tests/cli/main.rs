@@ -60,4 +60,5 @@ mod tool_leaks;
 mod tool_neighbours;
 mod tools;
 mod trace;
+mod unknown;
 mod world;

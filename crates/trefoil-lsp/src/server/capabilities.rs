@@ -45,14 +45,7 @@ pub fn result(session: &Session) -> Value {
         document_link_provider: Some(lsp::DocumentLinkOptions::default()),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
         // A client with commands of these names registers them itself.
-        execute_command_provider: Some(lsp::ExecuteCommandOptions {
-            commands: lens::Does::ALL
-                .iter()
-                .filter(|does| !session.commands.contains(does))
-                .map(|does| does.command().to_owned())
-                .collect(),
-            ..Default::default()
-        }),
+        execute_command_provider: Some(commands(session)),
         // Otherwise they are sent, and a client that got them twice would show them twice.
         diagnostic_provider: session.pulls.then(|| {
             let options = lsp::DiagnosticOptions {
@@ -88,4 +81,10 @@ pub fn result(session: &Session) -> Value {
         "capabilities": capabilities,
         "serverInfo": { "name": "trefoil", "version": env!("CARGO_PKG_VERSION") },
     })
+}
+
+/// The commands that the client has not itself.
+fn commands(session: &Session) -> lsp::ExecuteCommandOptions {
+    let left = lens::Does::ALL.iter().filter(|does| !session.commands.contains(does));
+    lsp::ExecuteCommandOptions { commands: left.map(|does| does.command().to_owned()).collect(), ..Default::default() }
 }

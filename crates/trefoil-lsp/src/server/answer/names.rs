@@ -60,7 +60,7 @@ pub fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<l
     let path = highlight::path_to(place.analysis.text(place.file), found.span);
     let last = session.last_runs.of(&place.path);
     if let Some((last, value)) =
-        last.and_then(|last| last.value(&place.path, &path, found.span.start).map(|value| (last, value)))
+        last.and_then(|last| last.value(&place.path, path, found.span.start).map(|value| (last, value)))
     {
         let fence = "`".repeat(3);
         found.text.push_str(&format!("\n\nin the last run ({}):\n\n{fence}text\n{value}\n{fence}", last.run));

@@ -1,0 +1,168 @@
+//! Commands of which nobody knows whether they were done: the process ended while they ran.
+#![cfg(unix)]
+
+use serde_json::json;
+
+use crate::durable::{command, only, priced, signal, trefoil, until};
+use crate::provider::Provider;
+use crate::world::{Folder, finish, wait};
+
+#[test]
+fn a_command_that_may_have_been_done_is_asked_about() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let done = folder.path().join("done");
+    let script = format!("echo x >> {}; test -e go || sleep 600", done.display());
+    folder.write(
+        "pay.yaml",
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: pay }}\nspec:\n  initial_state: PAY\n  states:\n    \
+             PAY:\n      kind: System\n      command: {}\n      transitions: []\n",
+            json!(script)
+        ),
+    );
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    let child =
+        command(&folder, &provider, &["run", "pay.yaml", "--model", "embedded", "--allow-command"]).spawn().unwrap();
+    until("the command", || times() == 1);
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    let asks = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
+    asks.silent(75).says(&["`PAY`: the process ended while this command was running", "PAY retry|fail|done"]);
+    assert_eq!(times(), 1, "nobody has decided");
+    trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
+    assert_eq!(times(), 2);
+}
+
+#[test]
+fn a_command_that_was_done_need_not_be_done_again() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; sleep 600\n      transitions: []\n",
+    );
+    let done = folder.path().join("done");
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || std::fs::read_to_string(&done).is_ok_and(|text| !text.is_empty()));
+    signal(&child, "-KILL");
+    wait(child);
+    let run = only(&folder, &provider);
+    let resume = ["resume", &run, "--allow-command", "-q"];
+    trefoil(&folder, &provider, &resume).silent(75).says(&["it was called with echo x >> done; sleep 600 []", "|done"]);
+    let answer = ["runs", "answer", &run, "PAY"];
+    let refused = trefoil(&folder, &provider, &[&answer[..], &["retry", "--result", "7"]].concat());
+    refused.silent(2).says(&["`--result` does not fit this answer"]);
+    trefoil(&folder, &provider, &[&answer[..], &["done", "--result", "paid 7"]].concat()).exits(0);
+    let out = trefoil(&folder, &provider, &resume).exits(0).out.clone();
+    assert!(out.contains("paid 7"), "{out}");
+    assert_eq!(std::fs::read_to_string(&done).unwrap().lines().count(), 1);
+    // That somebody said so is no secret.
+    let events = trefoil(&folder, &provider, &["runs", "events", &run]).exits(0).out.clone();
+    assert!(events.contains("\"stdout\":\"paid 7\""), "{events}");
+}
+
+#[test]
+fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: echo x >> done; test -e go || sleep 600\n      transitions: []\n",
+    );
+    let done = folder.path().join("done");
+    let times = || std::fs::read_to_string(&done).unwrap_or_default().lines().count();
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || times() == 1);
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    let resume = ["resume", &run, "--allow-command", "-q"];
+    trefoil(&folder, &provider, &[&resume[..], &["--unknown", "fail"]].concat()).silent(1).says(&["UNKNOWN_OUTCOME"]);
+    trefoil(&folder, &provider, &resume).silent(75).says(&["was it done?", "PAY retry|fail|done"]);
+    assert_eq!(times(), 1, "that it counts as failed does not mean that it may be done twice");
+    trefoil(&folder, &provider, &["store", "check"]).exits(0);
+    let all = ["resume", "--all", "--allow-command"];
+    assert!(trefoil(&folder, &provider, &all).exits(0).err.contains("no run can continue now"));
+    trefoil(&folder, &provider, &[&all[..], &["--unknown", "retry"]].concat()).exits(0);
+    assert_eq!(times(), 2);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]).exits(0).out.clone();
+    // How it failed, and how it went on.
+    assert!(shown.contains("├─ ✗ PAY") && shown.contains("└─ ✓ PAY"), "{shown}");
+}
+
+#[test]
+fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_and_failed_without_permission() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: touch began; sleep 600\n      transitions:\n        - condition: on_failure\n          \
+         target: LATE\n    LATE:\n      kind: System\n      command: touch late\n      transitions: []\n",
+    );
+    let (began, late) = (folder.path().join("began"), folder.path().join("late"));
+    let killed = || {
+        let _ = std::fs::remove_file(&began);
+        let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+        let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+        until("the command", || began.exists());
+        signal(&child, "-KILL");
+        wait(child);
+        let listed = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
+        listed["runs"][0]["run"].as_str().unwrap().to_owned()
+    };
+    let run = killed();
+    let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
+    assert!(shown.exits(0).out.contains("`PAY`: the process ended while this command was running"), "{shown:?}");
+    trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "fail"]).exits(0);
+    // The next step is a command. The run stops before it, and goes on where commands are allowed.
+    let stopped = trefoil(&folder, &provider, &["resume", &run]);
+    stopped.silent(1).says(&["commands are not allowed", "--allow-command", "to continue: trefoil resume"]);
+    assert!(!late.exists());
+    let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "pending"]);
+    assert!(listed.exits(0).out.contains(&run), "{listed:?}");
+    trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
+    assert!(late.exists());
+    let run = killed();
+    let stopped = trefoil(&folder, &provider, &["resume", &run, "--unknown", "fail"]);
+    stopped.silent(1).says(&["commands are not allowed"]);
+    trefoil(&folder, &provider, &["runs", "cancel", &run]).exits(0);
+}
+
+#[test]
+fn the_settings_decide_about_commands_of_which_nobody_knows_whether_they_were_done() {
+    let provider = Provider::start();
+    let folder = Folder::new();
+    let began = folder.path().join("began");
+    folder.write(
+        "pay.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: pay }\nspec:\n  initial_state: PAY\n  states:\n    \
+         PAY:\n      kind: System\n      command: test -e began && echo again; touch began; test -e go || sleep 600\n      \
+         transitions: []\n",
+    );
+    let run = ["run", "pay.yaml", "--model", "embedded", "--allow-command"];
+    let child = command(&folder, &provider, &run).current_dir(folder.path()).spawn().unwrap();
+    until("the command", || began.exists());
+    signal(&child, "-KILL");
+    wait(child);
+    folder.write("go", "");
+    let run = only(&folder, &provider);
+    let resume = ["resume", &run, "--allow-command", "-q"];
+    folder.write("config/config.toml", "[recovery]\ncommands = \"perhaps\"\n");
+    finish(priced(&folder, &provider, &resume))
+        .silent(2)
+        .says(&["`commands` must be `\"ask\"`, `\"retry\"` or `\"fail\"`"]);
+    folder.write("config/config.toml", "[recovery]\ncommands = \"retry\"\n");
+    // What the command line says counts more.
+    finish(priced(&folder, &provider, &[&resume[..], &["--unknown", "ask"]].concat())).silent(75);
+    assert_eq!(finish(priced(&folder, &provider, &resume)).exits(0).out.trim(), "again");
+}
