@@ -63,9 +63,9 @@ impl Levels {
         set.extend(&self.set);
         Self { strict: self.strict || others.strict, hints: self.hints || others.hints, set }
     }
-    /// What is set for a rule, or for the one that it was a part of.
+    /// What is set for a rule, or for one that it was a part of.
     fn of(&self, rule: &str) -> Option<Level> {
-        self.set.get(rule).or_else(|| self.set.get(rules::split_from(rule)?)).copied()
+        self.set.get(rule).or_else(|| rules::split_from(rule).iter().find_map(|whole| self.set.get(whole))).copied()
     }
     /// What is set for the rule of a finding, or for one that it was a finding of before.
     fn of_finding(&self, diagnostic: &Diagnostic) -> Option<Level> {
@@ -82,7 +82,7 @@ impl Levels {
     }
     /// Whether a finding of a rule can be shown. What keeps a program from loading always is.
     pub fn shows(&self, rule: &Rule) -> bool {
-        if rule.is_of_loading() {
+        if rule.is_of_loading() && rule.level.is_some() {
             return true;
         }
         match self.of(rule.name) {

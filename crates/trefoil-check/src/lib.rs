@@ -8,6 +8,7 @@
 //! finds those in programs that load, and has the page, the group and the level of every rule of both kinds.
 
 pub mod catalogue;
+mod group;
 pub mod levels;
 pub mod rule;
 pub mod rules;
@@ -25,8 +26,16 @@ pub use suppress::Suppressions;
 use std::sync::Arc;
 
 use trefoil_ir::{Facts, Program};
+use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Shared};
+use trefoil_template::Words;
+
+/// What loading found, as far as the rules have to know of it: what could not be read may say what they miss. `files` are those
+/// that it keeps from being run, with what calls them.
+pub fn mistakes(found: &[Diagnostic], files: HashSet<FileId>) -> Mistakes {
+    Mistakes::of(found, files, |name| rule(name).is_some_and(|rule| rule.group == Group::Names))
+}
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
@@ -60,12 +69,18 @@ pub fn check_for(
     found
 }
 
-/// What the rules that are wanted have to say about the text of a manifest, which need not load.
-pub fn check_tree(root: &Node, file: FileId, wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
+/// What the rules that are wanted have to say about the text of a manifest, which need not load. `words`: those of
+/// its format, if that is known.
+pub fn check_tree(
+    root: &Node,
+    file: FileId,
+    words: Option<&'static Words>,
+    wanted: &dyn Fn(&Rule) -> bool,
+) -> Vec<Diagnostic> {
     let mut found = Shared::default();
     for rule in rules::RULES.iter().copied().filter(|rule| wanted(rule)) {
         if let Run::Tree(run) = rule.run {
-            run(&mut TreeContext { root, file, rule, found: &mut found });
+            run(&mut TreeContext { root, file, words, rule, found: &mut found });
         }
     }
     found.into_vec()

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use trefoil_ir::FlowId;
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Shared, Span};
-use trefoil_template::Value;
+use trefoil_template::{Value, Words};
 
+pub use crate::group::Group;
 use crate::semantic::Model;
 
 /// A rule: its name, its page, and, for those of this crate, how it looks.
@@ -47,25 +48,6 @@ pub enum Run {
 
 /// How a rule looks at a program.
 pub type Look = fn(&mut Context<'_>);
-
-/// What rules are about, in the order of the documentation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Group {
-    /// Files and YAML.
-    Form,
-    /// Names in templates, and what they name.
-    Names,
-    /// Values that do not fit.
-    Types,
-    /// What runs, and in which order.
-    Flow,
-    /// Models and tools.
-    Models,
-    /// What must not get out, or in.
-    Safety,
-    /// What a run may cost.
-    Cost,
-}
 
 /// What an operator allows a run to cost.
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,6 +136,8 @@ pub struct TreeContext<'c> {
     pub root: &'c Node,
     /// The file.
     pub file: FileId,
+    /// What its format calls things, if that is known.
+    pub words: Option<&'static Words>,
     pub(crate) rule: &'static Rule,
     pub(crate) found: &'c mut Shared,
 }
@@ -187,24 +171,5 @@ impl Rule {
     pub fn summary(&self) -> &'static str {
         let text = self.page.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
         text.split("\n\n").next().unwrap_or("").trim()
-    }
-}
-
-impl Group {
-    /// Every group, in order.
-    pub const ALL: [Self; 7] =
-        [Self::Form, Self::Names, Self::Types, Self::Flow, Self::Models, Self::Safety, Self::Cost];
-
-    /// As headings and lists print it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Form => "form",
-            Self::Names => "names",
-            Self::Types => "types",
-            Self::Flow => "flow",
-            Self::Models => "models and tools",
-            Self::Safety => "safety",
-            Self::Cost => "cost",
-        }
     }
 }

@@ -76,7 +76,7 @@ impl Suppressions {
         let fixed = keeps_from_loading(finding);
         let mut covered = false;
         let names = |rule: &str| {
-            rule == finding.rule || split_from(finding.rule) == Some(rule) || formerly(finding).contains(&rule)
+            rule == finding.rule || split_from(finding.rule).contains(&rule) || formerly(finding).contains(&rule)
         };
         for suppression in self.all.iter_mut().filter(|s| names(s.rule) && reaches(s)) {
             suppression.used |= !fixed;

@@ -17,8 +17,6 @@ pub const RULES: &[(&str, &str)] = &[
     ("deprecated", "an old spelling"),
     ("duplicate-id", "two things with the same id"),
     ("overlapping-mounts", "two volumes with overlapping mount paths"),
-    ("unknown-reference", "a reference to something that does not exist"),
-    ("reference-cycle", "a circular chain of references"),
     ("invalid-name", "a name with characters that are not allowed in names"),
     ("invalid-url", "an invalid URL"),
     ("invalid-regex", "an invalid regular expression"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Condition, Missing, Template, Value};
 
+use crate::consensus::Consensus;
 use crate::ids::SlotId;
-use crate::judge::Consensus;
 
 /// Where a template's reference, or an expression, gets its value. Resolved at lowering; no name is looked up at run time.
 #[derive(Debug, Clone, PartialEq)]

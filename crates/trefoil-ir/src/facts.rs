@@ -39,6 +39,8 @@ pub struct Facts {
     pub insides: Vec<Inside>,
     /// Ways that states were meant to have, and that the program does not have.
     pub leads: Vec<Lead>,
+    /// Conditions that cannot hold for what their states leave.
+    pub impossible: Vec<Impossible>,
     declared: HashMap<Location, usize>,
     mentioned: HashMap<(Location, Option<Location>), usize>,
     scoped: HashSet<Location>,
@@ -111,6 +113,17 @@ pub struct Lead {
     pub from: Location,
     /// The origin of the step of the state that may have been meant; none: it may have been any.
     pub to: Option<Location>,
+}
+
+/// A condition of the format that cannot hold for the sort of state that it is a transition of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Impossible {
+    /// Where it is written.
+    pub at: Location,
+    /// As it is written, without its numbers.
+    pub word: Arc<str>,
+    /// Why.
+    pub why: &'static str,
 }
 
 /// Whether a name has a value where it is read.
@@ -299,6 +312,13 @@ impl Facts {
         other.scopes.into_iter().for_each(|s| self.scope(s));
         other.insides.into_iter().for_each(|i| self.inside(i));
         other.leads.into_iter().for_each(|l| self.lead(l));
+        other.impossible.into_iter().for_each(|one| self.impossible(one));
+    }
+    /// Notes a condition that cannot hold.
+    pub fn impossible(&mut self, one: Impossible) {
+        if self.are(Detail::Names) && !self.impossible.contains(&one) {
+            self.impossible.push(one);
+        }
     }
     /// Notes a way that a state was meant to have.
     pub fn lead(&mut self, lead: Lead) {

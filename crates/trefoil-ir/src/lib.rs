@@ -12,6 +12,7 @@
 //! A step that fails is retried by its policy; if it still fails, `on_failure` decides; failure otherwise goes up, and
 //! every structure cancels what else it has running before it fails itself.
 
+pub mod consensus;
 pub mod conversation;
 pub mod credential;
 mod effect;
@@ -30,17 +31,20 @@ pub mod types;
 pub mod validate;
 pub mod walk;
 
+pub use consensus::{Consensus, Strategy};
 pub use conversation::{Conversation, Offer};
 pub use effect::{
     AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelCall, ModelChoice, ModelParameters, OnTimeout,
     PiiAction, PiiEntity, ToolCall, ToolKind,
 };
 pub use expr::{Ballot, Beyond, ComposedPart, Cond, Expr, JsonType, Lost, Source, Spelling, Text};
-pub use facts::{Declaration, DeclarationKind, Defined, Detail, Facts, Lead, Mention, Name, Position, Scope, Visible};
+pub use facts::{
+    Declaration, DeclarationKind, Defined, Detail, Facts, Impossible, Lead, Mention, Name, Position, Scope, Visible,
+};
 pub use fingerprint::{Fingerprint, SEMANTICS};
 pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};
-pub use judge::{Consensus, Judge, Strategy, Validator, ValidatorKind};
+pub use judge::{Judge, Validator, ValidatorKind};
 pub use policy::{Backoff, OnFailure, Retry, RetryOn, StepPolicy};
 pub use step::{
     Arm, Attempts, Call, Callee, Edge, ForEach, Graph, GraphNode, Items, Loop, OnItemFailure, Parallel, Refused, State,

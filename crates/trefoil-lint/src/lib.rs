@@ -24,6 +24,14 @@ pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
     found
 }
 
+/// What the rules have to say that are off unless they are asked for.
+pub fn find_if_asked(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
+    match &compiled.units {
+        Units::Sirenspec(units) => sirenspec::differences(units),
+        Units::Agntz(_) | Units::Aegis(_) => Vec::new(),
+    }
+}
+
 /// Documents as the entries of one program, with all that is found in them.
 pub fn linked(compiled: Compiled<'_>) -> Linked {
     let found = find(&compiled);

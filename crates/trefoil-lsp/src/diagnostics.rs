@@ -38,7 +38,7 @@ pub fn message(diagnostic: &Diagnostic) -> String {
 /// The mark that a rule's findings get.
 pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
     let rule = diagnostic.rule;
-    if ["unused-", "unreachable-", "dead-", "no-effect"].iter().any(|of| rule.starts_with(of)) {
+    if ["unused", "redundant", "unreachable-", "dead-", "no-effect"].iter().any(|of| rule.starts_with(of)) {
         Some(Tag::Unused)
     } else if rule.starts_with("deprecated") {
         Some(Tag::Deprecated)

@@ -40,6 +40,31 @@ pub const RULES: &[(&str, &str)] = &[
     ("working-dot-node-id", "`working.` before a node's id in a template"),
 ];
 
+/// What is said of a template that reads a node as a key of `working` (decision S4), whether the state is known, as in `render`, or
+/// only the names that there will be.
+#[derive(Debug, Clone)]
+pub struct NodeThroughWorking {
+    /// The rule.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl NodeThroughWorking {
+    /// `path` is as it is written, `id` the node's, `meant` the path that leads to it.
+    pub fn new(path: &str, id: &str, meant: &str) -> Self {
+        Self {
+            rule: "working-dot-node-id",
+            message: format!("working_dot_node_id: `{path}` reads node `{id}` through `working`"),
+            help: format!(
+                "use `{{{{ {meant} }}}}`; in templates `working.*` is for paths that you write or seed yourself"
+            ),
+        }
+    }
+}
+
 /// A mistake in the text of a template or condition (decision C5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {

@@ -75,10 +75,10 @@ pub mod template;
 pub mod value;
 
 pub use condition::Condition;
-pub use error::{Broken, EvalError, Question, RULES, SyntaxError};
+pub use error::{Broken, EvalError, NodeThroughWorking, Question, RULES, SyntaxError};
 pub use expression::{Arithmetic, Comparison, Expression, Function, Written};
 pub use handlebars::is_helper;
-pub use policy::{ConditionGrammar, Policy, TransitionWords, Words};
+pub use policy::{ConditionGrammar, Policy, SiblingWords, TransitionWords, Words};
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
 pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
 pub use value::wire;

@@ -94,6 +94,8 @@ pub struct Words {
     pub kept: &'static str,
     /// The transitions of a state.
     pub transitions: &'static TransitionWords,
+    /// What is asked side by side.
+    pub siblings: &'static SiblingWords,
     /// How a text prints a value as JSON; none: it cannot. `PATH` stands for its path.
     json: Option<&'static str>,
     /// How a condition reads a value. `PATH` stands for its path.
@@ -103,8 +105,13 @@ pub struct Words {
 }
 
 /// As AEGIS has them; the others have none.
-const TRANSITIONS: TransitionWords =
-    TransitionWords { key: "condition", always: "always", success: "on_success", failure: "on_failure" };
+const TRANSITIONS: TransitionWords = TransitionWords {
+    key: "condition",
+    always: "always",
+    success: "on_success",
+    failure: "on_failure",
+    measures: &["score", "confidence"],
+};
 
 /// What a language calls the transitions of a state; each as it is written after the key.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,6 +124,25 @@ pub struct TransitionWords {
     pub success: &'static str,
     /// Taken after failure.
     pub failure: &'static str,
+    /// The figures of a verdict, which are from 0 to 1 unless they are declared otherwise.
+    pub measures: &'static [&'static str],
+}
+
+/// What a language calls what is asked side by side.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SiblingWords {
+    /// The keys of the lists whose entries work on the same thing.
+    pub workers: &'static [&'static str],
+    /// The keys of the lists whose entries judge the same thing.
+    pub judges: &'static [&'static str],
+    /// The keys of an entry that name it, the first ones first.
+    pub names: &'static [&'static str],
+    /// The other keys of an entry that change nothing about what it asks.
+    pub labels: &'static [&'static str],
+    /// The keys of an entry by which it says what it asks; without any of them it gets what its surroundings get.
+    pub asking: &'static [&'static str],
+    /// The key of an agent that is written in an entry; none: there is none.
+    pub inline: Option<&'static str>,
 }
 
 impl TransitionWords {
@@ -183,6 +209,14 @@ impl Policy {
             until: "until",
             kept: "stateKey",
             transitions: &TRANSITIONS,
+            siblings: &SiblingWords {
+                workers: &["branches"],
+                judges: &[],
+                names: &["id", "name", "stateKey"],
+                labels: &["description", "timeoutMs"],
+                asking: &["input", "prompt"],
+                inline: Some("agent"),
+            },
             json: None,
             reads: "{{PATH}}",
             missing: "guard it with `{{#if PATH}}`",
@@ -208,6 +242,14 @@ impl Policy {
             until: "until",
             kept: "result_key",
             transitions: &TRANSITIONS,
+            siblings: &SiblingWords {
+                workers: &["agents"],
+                judges: &["judges", "judges_for_parallel"],
+                names: &["name"],
+                labels: &["description", "weight", "timeout_seconds", "timeout"],
+                asking: &["input", "input_template"],
+                inline: None,
+            },
             json: Some("{{{json PATH}}}"),
             reads: "PATH",
             missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
@@ -233,6 +275,14 @@ impl Policy {
             until: "until",
             kept: "writes",
             transitions: &TRANSITIONS,
+            siblings: &SiblingWords {
+                workers: &["agents"],
+                judges: &[],
+                names: &["id", "name"],
+                labels: &["description"],
+                asking: &["prompt"],
+                inline: None,
+            },
             json: None,
             reads: "PATH",
             missing: "give it a default: `{{ PATH | default('...') }}`",

@@ -4,7 +4,7 @@
 //! its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`, read as in decision S4.
 
 use crate::condition::Condition;
-use crate::error::{EvalError, Mistakes, SyntaxError};
+use crate::error::{EvalError, Mistakes, NodeThroughWorking, SyntaxError};
 use crate::policy::{Policy, StateNames};
 use crate::scope::{Binding, Found, Missing, Reference, Scope};
 use crate::template::{Provenance, Template};
@@ -206,9 +206,8 @@ impl<'s> BoundState<'s> {
             let span = reference.span.start as usize..reference.span.end as usize;
             let rest = reference.dotted();
             let rest = rest.strip_prefix("working.").unwrap_or_default();
-            mistakes
-                .add("working-dot-node-id", span, format!("`{}` is a node, and nodes are not under `working`", id.name))
-                .help(format!("write `{{{{ {rest} }}}}`"));
+            let said = NodeThroughWorking::new(&reference.dotted(), &id.name, rest);
+            mistakes.add(said.rule, span, said.message).help(said.help);
         }
     }
 }

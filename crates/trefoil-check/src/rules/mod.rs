@@ -47,6 +47,7 @@ rules! {
     missing_transition,
     unmatched_default,
     implicit_end,
+    impossible_transition,
     score_gap,
     score_overlap,
     dead_transition,
@@ -63,7 +64,6 @@ rules! {
     unenforceable_schema,
     missing_tool,
     empty_prompt,
-    untrusted_tool_url,
     same_question,
     reads_nothing,
     unencrypted_credential,
@@ -73,7 +73,6 @@ rules! {
     unreviewed_write,
     other_case,
     prompt_against_schema,
-    portability,
 }
 
 mod always_there;
@@ -95,17 +94,31 @@ const ALSO_CALLED: &[(&str, &str)] =
     &[("circular_ref", "circular-ref"), ("working_dot_node_id", "working-dot-node-id")];
 
 /// Rules that were parts of others: what the operator or a comment says about the other one holds for them as well.
-const SPLIT_FROM: &[(&str, &str)] = &[
-    ("always-true", "never-true"),
-    ("inverted-guard", "no-effect"),
-    ("missing-score", "unknown-property"),
-    ("text-as-boolean", "constant-condition"),
-    ("unmatched-default", "unknown-value"),
+const SPLIT_FROM: &[(&str, &[&str])] = &[
+    ("always-true", &["never-true"]),
+    ("ambiguous-reference", &["duplicate-id"]),
+    ("bad-fan-out", &["wrong-type"]),
+    ("conflicting-limits", &["no-effect", "out-of-range"]),
+    ("inverted-guard", &["no-effect"]),
+    ("misleading-operator", &["condition-bad-operator"]),
+    ("missing-input", &["missing-key"]),
+    ("missing-score", &["unknown-property", "out-of-range"]),
+    ("not-a-placeholder", &["no-effect"]),
+    ("redundant", &["no-effect"]),
+    ("schema-mismatch", &["wrong-type", "unknown-value", "missing-key", "wrong-default"]),
+    ("state-key", &["invalid-name", "no-effect"]),
+    ("text-as-boolean", &["constant-condition"]),
+    ("unknown-answer", &["unknown-value"]),
+    ("unknown-input", &["no-effect"]),
+    ("unlikely-timeout", &["out-of-range"]),
+    ("unmatched-default", &["unknown-value"]),
+    ("unresolved-name", &["wrong-default"]),
+    ("unused", &["no-effect"]),
 ];
 
-/// The rule that a rule was a part of.
-pub fn split_from(name: &str) -> Option<&'static str> {
-    SPLIT_FROM.iter().find(|(part, _)| *part == name).map(|(_, whole)| *whole)
+/// The rules that a rule was a part of.
+pub fn split_from(name: &str) -> &'static [&'static str] {
+    SPLIT_FROM.iter().find(|(part, _)| *part == name).map_or(&[], |(_, wholes)| wholes)
 }
 
 /// The rules that a finding may have been one of before it moved: what is said about them holds for it as well.

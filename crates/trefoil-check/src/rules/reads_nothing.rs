@@ -2,6 +2,7 @@
 
 use trefoil_syntax::Severity;
 use trefoil_syntax::yaml::{Kind, Mapping, Node};
+use trefoil_template::SiblingWords;
 
 use super::siblings;
 use crate::rule::{Group, Rule, Run, TreeContext};
@@ -15,30 +16,25 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Tree(run),
 };
 
-/// Lists of what is asked side by side.
-const LISTS: &[&str] = &["branches", "agents"];
-
-/// Keys with which an entry says what it asks; without any of them it gets what its surroundings get.
-const ASKING: &[&str] = &["input", "input_template", "prompt"];
-
 fn run(cx: &mut TreeContext<'_>) {
-    let root = cx.root;
-    siblings::lists(root, LISTS, &mut |all| look(cx, all));
+    let (root, Some(words)) = (cx.root, cx.words) else { return };
+    let words = words.siblings;
+    siblings::lists(root, &|key| words.workers.contains(&key), &mut |all| look(cx, words, all));
 }
 
-fn look(cx: &mut TreeContext<'_>, all: &[&Mapping]) {
+fn look(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
     let mut idle = all.iter().filter(|one| !one.entries.iter().any(|e| reads(&e.value)));
     let (Some(one), None) = (idle.next(), idle.next()) else { return };
-    let Some(head) = siblings::head(one).filter(|_| asks(one)) else { return };
+    let Some(head) = siblings::head(one).filter(|_| asks(words, one)) else { return };
     let d = cx.finding(head.span, "this reads nothing, while everything beside it reads a value");
     cx.report(d.help("write a placeholder for the value that it is about"));
 }
 
 /// Whether an entry, or the agent that is written in it, says what it asks.
-fn asks(one: &Mapping) -> bool {
-    let agent = one.get("agent").and_then(|e| e.value.mapping());
-    let own = |m: &Mapping| ASKING.iter().any(|key| m.get(key).is_some());
-    own(one) || agent.is_some_and(|agent| agent.get("prompt").is_some())
+fn asks(words: &SiblingWords, one: &Mapping) -> bool {
+    let agent = words.inline.and_then(|key| one.get(key)?.value.mapping());
+    let own = |m: &Mapping| words.asking.iter().any(|key| m.get(key).is_some());
+    own(one) || agent.is_some_and(own)
 }
 
 fn reads(at: &Node) -> bool {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Kind, Mapping, Node};
 use trefoil_syntax::{Location, Severity};
+use trefoil_template::SiblingWords;
 
 use crate::rule::{Group, Rule, Run, TreeContext};
 use super::siblings;
@@ -18,25 +19,21 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Tree(run),
 };
 
-/// Lists of what asks side by side.
-const LISTS: &[&str] = &["branches", "agents", "judges", "judges_for_parallel"];
-
-/// Keys that change nothing about what is asked.
-const NAMES: &[&str] = &["id", "name", "description", "stateKey", "weight", "timeout_seconds", "timeout", "timeoutMs"];
-
 fn run(cx: &mut TreeContext<'_>) {
-    let root = cx.root;
-    siblings::lists(root, LISTS, &mut |all| compare(cx, all));
+    let (root, Some(words)) = (cx.root, cx.words) else { return };
+    let words = words.siblings;
+    let is_list = |key: &str| words.workers.contains(&key) || words.judges.contains(&key);
+    siblings::lists(root, &is_list, &mut |all| compare(cx, words, all));
 }
 
-fn compare(cx: &mut TreeContext<'_>, all: &[&Mapping]) {
-    let questions: Vec<String> = all.iter().map(|one| asked(one)).collect();
+fn compare(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
+    let questions: Vec<String> = all.iter().map(|one| asked(words, one)).collect();
     let vote = questions.iter().all(|question| Some(question) == questions.first());
     let mut first: HashMap<&str, &Mapping> = HashMap::default();
     for (one, question) in all.iter().zip(&questions) {
         let other = *first.entry(question).or_insert(one);
         let (Some(here), Some(there)) = (siblings::head(one), siblings::head(other)) else { continue };
-        if here.span == there.span || !differ(own_name(one), own_name(other), vote) {
+        if here.span == there.span || !differ(own_name(words, one), own_name(words, other), vote) {
             continue;
         }
         let d = cx.finding(here.span, "this asks exactly what another entry of the list asks");
@@ -55,14 +52,13 @@ fn differ(one: Option<&str>, other: Option<&str>, vote: bool) -> bool {
 }
 
 /// What an entry is called, without a number or letter at its end: `judge_1` and `judge_2` are asked the same on purpose.
-fn own_name(one: &Mapping) -> Option<&str> {
-    let own = |m: &'_ Mapping, key: &str| m.get(key).and_then(|e| e.value.string()).is_some();
-    let agent = one.get("agent").and_then(|e| e.value.mapping());
-    let (of, key) = ["id", "name", "stateKey"].iter().find_map(|key| {
-        let of = [Some(one), agent].into_iter().flatten().find(|m| own(m, key))?;
-        Some((of, *key))
-    })?;
-    let name = &*of.get(key)?.value.string()?.value;
+fn own_name<'m>(words: &SiblingWords, one: &'m Mapping) -> Option<&'m str> {
+    let agent = words.inline.and_then(|key| one.get(key)?.value.mapping());
+    let named = |key: &&str| {
+        let texts = [Some(one), agent].into_iter().flatten().filter_map(|m| m.get(key)?.value.string());
+        texts.map(|text| &*text.value).next()
+    };
+    let name = words.names.iter().find_map(named)?;
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let letter = |rest: &str| rest.len() == 1;
     let bare = match bare.rsplit_once(['_', '-', ' ']) {
@@ -73,21 +69,25 @@ fn own_name(one: &Mapping) -> Option<&str> {
 }
 
 /// What an entry asks, as one text; entries that ask the same have the same.
-fn asked(one: &Mapping) -> String {
+fn asked(words: &SiblingWords, one: &Mapping) -> String {
     let mut out = String::new();
-    mapping(one, true, &mut out);
+    mapping(Some(words), one, &mut out);
     out
 }
 
-fn mapping(all: &Mapping, names: bool, out: &mut String) {
-    let mut entries: Vec<_> = all.entries.iter().filter(|e| !(names && NAMES.contains(&&*e.key.value))).collect();
+/// `words`: of an entry of a list, whose labels do not count.
+fn mapping(words: Option<&SiblingWords>, all: &Mapping, out: &mut String) {
+    let is_label = |key: &str| words.is_some_and(|words| words.names.contains(&key) || words.labels.contains(&key));
+    let mut entries: Vec<_> = all.entries.iter().filter(|e| !is_label(&e.key.value)).collect();
     entries.sort_by(|a, b| a.key.value.cmp(&b.key.value));
     out.push('{');
     for entry in entries {
         let _ = write!(out, "{}:", entry.key.value);
         // The names of an agent that is written where it is called are its own.
         match &*entry.value.kind {
-            Kind::Mapping(agent) if names && &*entry.key.value == "agent" => mapping(agent, true, out),
+            Kind::Mapping(agent) if words.is_some_and(|w| w.inline == Some(&*entry.key.value)) => {
+                mapping(words, agent, out);
+            }
             _ => node(&entry.value, out),
         }
         out.push(',');
@@ -105,6 +105,6 @@ fn node(at: &Node, out: &mut String) {
             items.iter().for_each(|item| node(item, out));
             out.push(']');
         }
-        Kind::Mapping(inner) => mapping(inner, false, out),
+        Kind::Mapping(inner) => mapping(None, inner, out),
     }
 }

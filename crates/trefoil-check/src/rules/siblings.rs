@@ -2,22 +2,22 @@
 
 use trefoil_syntax::yaml::{Kind, Mapping, Node, Text};
 
-/// Calls `look` with the mappings in each list that is written under one of these keys and has at least two.
-pub(super) fn lists<'n>(at: &'n Node, keys: &[&str], look: &mut dyn FnMut(&[&'n Mapping])) {
+/// Calls `look` with the mappings in each list that is written under such a key and has at least two.
+pub(super) fn lists<'n>(at: &'n Node, is_list: &dyn Fn(&str) -> bool, look: &mut dyn FnMut(&[&'n Mapping])) {
     match &*at.kind {
         Kind::Scalar(..) => {}
-        Kind::Sequence(items) => items.iter().for_each(|item| lists(item, keys, look)),
+        Kind::Sequence(items) => items.iter().for_each(|item| lists(item, is_list, look)),
         Kind::Mapping(mapping) => {
             for entry in &mapping.entries {
                 if let Kind::Sequence(items) = &*entry.value.kind
-                    && keys.contains(&&*entry.key.value)
+                    && is_list(&entry.key.value)
                 {
                     let all: Vec<&Mapping> = items.iter().filter_map(Node::mapping).collect();
                     if all.len() > 1 && all.len() == items.len() {
                         look(&all);
                     }
                 }
-                lists(&entry.value, keys, look);
+                lists(&entry.value, is_list, look);
             }
         }
     }

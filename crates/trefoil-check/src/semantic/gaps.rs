@@ -5,7 +5,6 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
 use super::reads::Read;
-use crate::rule::Group;
 
 /// What loading has found wrong with what a program is made of.
 #[derive(Debug, Default)]
@@ -21,13 +20,14 @@ pub struct Mistakes {
 }
 
 impl Mistakes {
-    /// What loading found; `files` are those that it keeps from being run, with what calls them.
-    pub fn of(found: &[Diagnostic], files: HashSet<FileId>) -> Self {
+    /// What loading found; `files` are those that it keeps from being run, with what calls them. `about_names`: whether a rule is
+    /// about names.
+    pub fn of(found: &[Diagnostic], files: HashSet<FileId>, about_names: impl Fn(&str) -> bool) -> Self {
         let mut mistakes = Self { files, ..Self::default() };
         for d in found {
             let Some(at) = d.file.zip(d.span).map(|(file, span)| Location::new(file, span)) else { continue };
             let error = d.severity == Severity::Error;
-            let named = crate::rule(d.rule).is_some_and(|rule| rule.group == Group::Names);
+            let named = about_names(d.rule);
             if error {
                 mistakes.places.push(at);
             }

@@ -376,3 +376,42 @@ fn what_a_mistake_brings_about_is_not_told() {
         "#]],
     );
 }
+
+#[test]
+fn a_condition_for_another_sort_of_state() {
+    let found = |state: &str, condition: &str| {
+        let text = workflow(&format!(
+            "    A:\n      {state}\n      transitions:\n        - {{ condition: {condition}, target: END }}\n        - {{ condition: always, target: END }}\n"
+        ));
+        let files = [("w.yaml", &*text), ("a.yaml", &*agent("a", "properties: { score: { type: number } }"))];
+        let all = check(Some("aegis"), &files).1.into_iter().filter(|d| d.rule == "impossible-transition");
+        all.map(|d| d.message).collect::<Vec<_>>()
+    };
+    let (command, person, asks) = (
+        "kind: System\n      command: ls",
+        "kind: Human\n      prompt: Go?",
+        "kind: Agent\n      agent: a\n      input: x",
+    );
+    for (state, condition) in [
+        (command, "input_equals_yes"),
+        (command, "score_above, threshold: 0.5"),
+        (person, "exit_code_zero"),
+        (asks, "exit_code_non_zero"),
+        (asks, "all_approved, threshold: 0.5"),
+        (asks, "score_above, threshold: 1"),
+        (asks, "confidence_above, threshold: 1"),
+    ] {
+        let word = condition.replace(", threshold: 1", " 1");
+        let word = word.split(',').next().unwrap();
+        assert_eq!(found(state, condition), [format!("`{word}` is never true here")], "{state}");
+    }
+    for (state, condition) in [
+        (command, "exit_code_non_zero"),
+        (person, "input_equals_yes"),
+        (asks, "on_failure"),
+        (asks, "score_below, threshold: 1"),
+        (asks, "score_between, min: 0.5, max: 1"),
+    ] {
+        assert_eq!(found(state, condition), [""; 0], "{state}: {condition}");
+    }
+}

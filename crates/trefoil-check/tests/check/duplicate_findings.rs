@@ -486,7 +486,7 @@ spec:
             11:34 warning impossible-transition: `score_above 1` is never true here
               | transitions: [{ condition: score_above, threshold: 1.0, ta
               |                            ^^^^^^^^^^^
-              at j.yaml:10:66: the score is declared here
+              at j.yaml:10:66: declared here
               help: no score is above 1: the highest is 1
         "#]],
     );
@@ -497,7 +497,7 @@ spec:
             11:34 warning impossible-transition: `score_above 1` is never true here
               | transitions: [{ condition: score_above, threshold: 1.0, ta
               |                            ^^^^^^^^^^^
-              at j.yaml:10:66: the score is declared here
+              at j.yaml:10:66: declared here
               help: no score is above 1: the highest is 1
         "#]],
     );
@@ -508,7 +508,7 @@ spec:
             11:34 warning impossible-transition: `score_above 0.6` is never true here
               | transitions: [{ condition: score_above, threshold: 0.6, ta
               |                            ^^^^^^^^^^^
-              at j.yaml:10:66: the score is declared here
+              at j.yaml:10:66: declared here
               help: no score is above 0.6: the highest is 0.5
         "#]],
     );
@@ -519,7 +519,7 @@ spec:
             11:34 warning impossible-transition: `score_below 0` is never true here
               | transitions: [{ condition: score_below, threshold: 0, targ
               |                            ^^^^^^^^^^^
-              at j.yaml:10:66: the score is declared here
+              at j.yaml:10:66: declared here
               help: no score is below 0: the lowest is 0
         "#]],
     );

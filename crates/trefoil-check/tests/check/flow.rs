@@ -133,17 +133,21 @@ fn only_a_written_success_makes_one_expect_failure() {
     transitions(
         "{ condition: on_success, target: B }, { condition: exit_code, value: 3, target: C }",
         expect![[r#"
-        7:5 warning missing-transition: `A` has no transition for failure, so the run would fail
-          | A: { kind: Agent, age
-          | ^
-          at 7:95: the last transition
-          help: add a transition with `condition: on_failure`, or if that is intended, use `always` instead of `on_success`
-        9:5 warning unreachable-step: `C` never runs: no transition to it can be taken
-          | C: { kind: System, co
-          | ^
-          at 7:95: never taken
-          help: move that transition up, or fix its condition
-    "#]],
+            7:5 warning missing-transition: `A` has no transition for failure, so the run would fail
+              | A: { kind: Agent, age
+              | ^
+              at 7:95: the last transition
+              help: add a transition with `condition: on_failure`, or if that is intended, use `always` instead of `on_success`
+            7:108 warning impossible-transition: `exit_code` is never true here
+              | ...: on_success, target: B }, { condition: exit_code, value: 3, target:
+              |                                            ^^^^^^^^^
+              help: the exit code of an agent that answers is 0
+            9:5 warning unreachable-step: `C` never runs: no transition to it can be taken
+              | C: { kind: System, co
+              | ^
+              at 7:95: never taken
+              help: move that transition up, or fix its condition
+        "#]],
     );
     // A straight pipeline fails where a step fails, and nobody expects anything else.
     let pipeline = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: Agent, agent: r, input: x }\n    - { name: B, kind: System, command: make }\n    - { name: C, kind: System, command: echo }\n";

@@ -445,15 +445,6 @@ fn a_model_fills_in_what_comes_behind_the_host() {
     }
     let told = |url: &str, expected: Expect| expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], expected);
     told(
-        "https://{x}.example.com/a",
-        expect![[r#"
-            7:42 warning untrusted-tool-url: `x` decides which host the tool calls, and the model chooses it
-              | - { kind: http, name: t, url: "https://{x}.example.com/a" }
-              |                                        ^^^
-              help: use a fixed host or one from the environment, and put the value after it
-        "#]],
-    );
-    told(
         "https://{{userQuery}}/a",
         expect![[r#"
             7:44 warning untrusted-url: `userQuery` decides which host the request goes to, and it comes from the run's input

@@ -1,7 +1,7 @@
 //! Manifests in, findings out.
 
 use expect_test::Expect;
-use trefoil_check::{Group, Limits, Mistakes, Root};
+use trefoil_check::{Group, Limits, Root};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Detection, Document, FrontEnd, Project, detect};
 use trefoil_ir::Detail;
@@ -48,7 +48,12 @@ impl Folder {
         let document = &self.project.documents[at];
         let linked = trefoil_lint::linked(document.front.compile(&self.project, &[at], Detail::Names));
         let mut all = self.parsing.clone();
-        all.extend(trefoil_check::check_tree(&document.root, document.file, &|_| true));
+        all.extend(trefoil_check::check_tree(
+            &document.root,
+            document.file,
+            Some(document.front.policy().words),
+            &|_| true,
+        ));
         let mut said = Diagnostics::default();
         said.extend(linked.found.iter().cloned());
         let said = said.into_sorted();
@@ -58,7 +63,7 @@ impl Folder {
             // What the file leads to is in one program with it.
             files.insert(document.file);
         }
-        let mistakes = Mistakes::of(&said, files);
+        let mistakes = trefoil_check::mistakes(&said, files);
         if let Some(program) = &linked.program {
             let roots = [Root { flow: program.entry, limits: *limits, supplied: Default::default() }];
             all.extend(trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &|_| true));
@@ -96,7 +101,7 @@ pub fn ours(rule: &str) -> bool {
 
 /// Whether a finding is of a rule, or of one that was a part of it.
 pub fn is_of(d: &Diagnostic, rule: &str) -> bool {
-    d.rule == rule || trefoil_check::rules::split_from(d.rule) == Some(rule)
+    d.rule == rule || trefoil_check::rules::split_from(d.rule).contains(&rule)
 }
 
 /// Asserts the findings of the rules of one group.

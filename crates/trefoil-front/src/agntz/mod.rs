@@ -26,7 +26,6 @@ use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
 pub use bind::Units;
-pub use lower::labels;
 
 use crate::{Compiled, Document, Evidence, Findings, FrontEnd, Need, Project};
 

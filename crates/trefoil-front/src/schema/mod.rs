@@ -32,8 +32,8 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     // An older draft has other keywords, and its own compiler.
     let older = json.get("$schema").and_then(Value::as_str).is_some_and(|uri| !uri.contains("2020-12"));
     if !older {
-        let reading = Reading::plain(reader);
-        canonical::subschema(&reading, node, 1);
+        let mut reading = Reading::plain(reader);
+        canonical::subschema(&mut reading, node, 1);
         reading.check_pointers(&json);
         if reading.failed() {
             return None;

@@ -1,7 +1,5 @@
 //! One schema being read: where findings go, whether there was an error, and the references to check at the end.
 
-use std::cell::{Cell, RefCell};
-
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, Severity, Span, suggest};
 use trefoil_template::Value;
@@ -20,24 +18,17 @@ pub const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object"
 pub struct Reading<'d> {
     /// The file's reader.
     pub reader: &'d Reader<'d>,
-    failed: Cell<bool>,
-    delicate: Cell<bool>,
-    partial: Cell<bool>,
+    failed: bool,
+    delicate: bool,
+    partial: bool,
     plain: bool,
-    pointers: RefCell<Vec<(String, Span)>>,
+    pointers: Vec<(String, Span)>,
 }
 
 impl<'d> Reading<'d> {
     /// Nothing read yet.
     pub fn new(reader: &'d Reader<'d>) -> Self {
-        Self {
-            reader,
-            failed: Cell::new(false),
-            delicate: Cell::new(false),
-            partial: Cell::new(false),
-            plain: false,
-            pointers: RefCell::default(),
-        }
+        Self { reader, failed: false, delicate: false, partial: false, plain: false, pointers: Vec::new() }
     }
     /// The same for a schema that is nothing but JSON Schema: what that allows, and what can still only be a mistake, is a
     /// warning.
@@ -49,15 +40,15 @@ impl<'d> Reading<'d> {
         self.plain
     }
     /// The next schema is next to another one that may declare what it requires.
-    pub fn note_partial(&self) {
-        self.partial.set(true);
+    pub fn note_partial(&mut self) {
+        self.partial = true;
     }
     /// Whether the schema that starts here is next to another one.
-    pub fn take_partial(&self) -> bool {
-        self.partial.replace(false)
+    pub fn take_partial(&mut self) -> bool {
+        std::mem::take(&mut self.partial)
     }
     /// Reports what JSON Schema allows and no value ever meets.
-    pub fn report_pointless(&self, diagnostic: Diagnostic) {
+    pub fn report_pointless(&mut self, diagnostic: Diagnostic) {
         if self.plain {
             self.reader.report(Diagnostic { severity: Severity::Warning, ..diagnostic });
         } else {
@@ -65,37 +56,37 @@ impl<'d> Reading<'d> {
         }
     }
     /// Notes an error reported elsewhere.
-    pub fn fail(&self) {
-        self.failed.set(true);
+    pub fn fail(&mut self) {
+        self.failed = true;
     }
     /// Whether there was an error.
     pub fn failed(&self) -> bool {
-        self.failed.get()
+        self.failed
     }
     /// Notes that the whole has to be compiled to be sure of it.
-    pub fn note_delicate(&self) {
-        self.delicate.set(true);
+    pub fn note_delicate(&mut self) {
+        self.delicate = true;
     }
     /// Whether the whole has to be compiled to be sure of it.
     pub fn delicate(&self) -> bool {
-        self.delicate.get()
+        self.delicate
     }
     /// Reports an error.
-    pub fn error(&self, span: Span, message: impl Into<String>) {
+    pub fn error(&mut self, span: Span, message: impl Into<String>) {
         self.report(Diagnostic::error("invalid-schema", self.reader.at(span), message));
     }
     /// Reports an error that is already made.
-    pub fn report(&self, diagnostic: Diagnostic) {
+    pub fn report(&mut self, diagnostic: Diagnostic) {
         self.fail();
         self.reader.report(diagnostic);
     }
     /// Reports a value of the wrong type.
-    pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
+    pub fn wrong_type(&mut self, node: &Node, what: &str, expected: &str) {
         self.fail();
         self.reader.wrong_type(node, what, expected);
     }
     /// Whether the nesting is still within bounds; reports when it is not.
-    pub fn shallow(&self, node: &Node, depth: usize) -> bool {
+    pub fn shallow(&mut self, node: &Node, depth: usize) -> bool {
         if depth <= MAX_DEPTH {
             return true;
         }
@@ -103,7 +94,7 @@ impl<'d> Reading<'d> {
         false
     }
     /// Whether it is a type's name; reports when it is not.
-    pub fn type_name(&self, text: &Text) -> bool {
+    pub fn type_name(&mut self, text: &Text) -> bool {
         let name = &*text.value;
         if TYPES.contains(&name) {
             return true;
@@ -146,9 +137,9 @@ impl<'d> Reading<'d> {
         false
     }
     /// A local reference, checked once the schema is whole; anything else is an error.
-    pub fn reference(&self, text: &Text) {
+    pub fn reference(&mut self, text: &Text) {
         if text.value.starts_with('#') {
-            self.pointers.borrow_mut().push((text.value.to_string(), text.span));
+            self.pointers.push((text.value.to_string(), text.span));
         } else {
             let d = Diagnostic::error(
                 "invalid-schema",
@@ -159,12 +150,12 @@ impl<'d> Reading<'d> {
         }
     }
     /// Reports the references that lead nowhere in the finished schema.
-    pub fn check_pointers(&self, json: &Value) {
-        for (pointer, span) in self.pointers.borrow().iter() {
+    pub fn check_pointers(&mut self, json: &Value) {
+        for (pointer, span) in std::mem::take(&mut self.pointers) {
             let Some(path) = pointer.strip_prefix("#/") else { continue };
             let found = path.split('/').try_fold(json, |at, step| at.get(&step.replace("~1", "/").replace("~0", "~")));
             if found.is_none() {
-                self.error(*span, format!("`{pointer}` points to nothing"));
+                self.error(span, format!("`{pointer}` points to nothing"));
             }
         }
     }

@@ -5,10 +5,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_syntax::Diagnostic;
-
 use super::manifest::{self, CallNode, Manifest, NodeKind};
-use super::references::References;
+use super::references::{LostCall, NoFile, References};
 use crate::depths::Depths;
 use crate::{Findings, Project, Reader};
 
@@ -21,7 +19,9 @@ pub struct Calls<'p> {
     pub files: HashMap<usize, File<'p>>,
     /// Documents, those that one calls before it.
     pub callees_first: Vec<usize>,
-    /// Findings of reading, and about references.
+    /// References that lead to no single file that can be called, in the order of finding.
+    pub lost: Vec<LostCall<'p>>,
+    /// Findings of reading.
     pub found: Findings,
 }
 
@@ -54,7 +54,7 @@ enum Next {
 impl<'p> Calls<'p> {
     /// Reads what entries lead to.
     pub fn gather(project: &'p Project, references: &References<'p>, entries: &[usize], found: Findings) -> Self {
-        let mut calls = Self { files: HashMap::default(), callees_first: Vec::new(), found };
+        let mut calls = Self { files: HashMap::default(), callees_first: Vec::new(), lost: Vec::new(), found };
         let mut open: Vec<usize> = Vec::new();
         let mut next: Vec<Next> = entries.iter().rev().map(|entry| Next::File(*entry)).collect();
         while let Some(at) = next.pop() {
@@ -93,7 +93,7 @@ impl<'p> Calls<'p> {
         let nodes = file.manifest.clone();
         self.files.insert(document, file);
         let calls = nodes.iter().flat_map(|manifest| &manifest.nodes).map(|node| match &node.kind {
-            NodeKind::Call(call) => self.call(project, references, &reader, (document, call), open),
+            NodeKind::Call(call) => self.call(references, (document, call), open),
             _ => None,
         });
         let calls: Vec<_> = calls.collect();
@@ -104,21 +104,18 @@ impl<'p> Calls<'p> {
     }
 
     fn call(
-        &self,
-        project: &Project,
+        &mut self,
         references: &References<'_>,
-        reader: &Reader<'_>,
-        (document, call): (usize, &CallNode<'_>),
+        (document, call): (usize, &CallNode<'p>),
         open: &[usize],
     ) -> Option<Called> {
         let reference = call.reference?;
-        let at = references.find(reader, document, reference)?;
+        let (found, why) = references.find(document, &reference.value);
+        self.lost.extend(why.map(|why| LostCall { from: document, reference, why }));
+        let at = found?;
         if self.files.get(&at).is_some_and(|file| file.open) {
-            let ring = open.iter().skip_while(|d| **d != at).chain([&at]).filter_map(|d| project.documents.get(*d));
-            let ring: Vec<String> = ring.map(|d| format!("`{}`", d.path)).collect();
-            let message = format!("circular references: {}", ring.join(" -> "));
-            let d = Diagnostic::error("reference-cycle", reader.at(reference.span), message);
-            reader.report(d.help("remove one of these calls: a workflow cannot contain itself"));
+            let ring = open.iter().skip_while(|d| **d != at).chain([&at]).copied().collect();
+            self.lost.push(LostCall { from: document, reference, why: NoFile::Ring(ring) });
             return None;
         }
         let mut given: Vec<Arc<str>> = call.inputs.iter().map(|e| e.key.value.clone()).collect();

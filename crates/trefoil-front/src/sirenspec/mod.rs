@@ -9,7 +9,7 @@ mod evidence;
 mod lower;
 pub mod manifest;
 pub mod names;
-mod references;
+pub mod references;
 mod session;
 
 use std::collections::BTreeSet;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Node, Text};
-use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use crate::project::resolve_path;
-use crate::{Document, Project, Reader};
+use crate::{Document, Project};
 
 /// A path's last segment without its `.yaml` or `.yml`.
 pub fn stem(path: &str) -> &str {
@@ -18,6 +17,28 @@ pub fn stem(path: &str) -> &str {
 /// Whether a `ref` is a path rather than a workflow's bare name.
 pub fn is_path(reference: &str) -> bool {
     reference.starts_with('.') || reference.contains('/') || reference.ends_with(".yaml") || reference.ends_with(".yml")
+}
+
+/// A `ref` that leads to no single file that can be called.
+pub struct LostCall<'p> {
+    /// The document that it is in.
+    pub from: usize,
+    /// As it is written.
+    pub reference: &'p Text,
+    /// Where it leads instead.
+    pub why: NoFile,
+}
+
+/// Why a `ref` leads to no single file that can be called.
+pub enum NoFile {
+    /// No file is there.
+    Unknown,
+    /// It is not a SirenSpec workflow.
+    Foreign,
+    /// These are equally near (decision C10).
+    Several(Vec<usize>),
+    /// It closes this ring of calls: the documents on the way around, from what it names to itself.
+    Ring(Vec<usize>),
 }
 
 /// Which files of a project references mean.
@@ -65,43 +86,22 @@ impl<'p> References<'p> {
         self.offered.get(&document).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The document that a `ref` in a document means, or a report.
-    pub fn find(&self, reader: &Reader<'_>, document: usize, reference: &Text) -> Option<usize> {
-        match self.locate(document, &reference.value).as_slice() {
-            [] => self.unknown(reader, document, reference),
-            [one] if self.project.documents.get(*one).is_some_and(is_siren) => return Some(*one),
-            [_] => {
-                let message = format!("`{}` is not a SirenSpec workflow", reference.value);
-                reader.error("unknown-reference", reference.span, message);
-            }
-            [first, ..] => {
-                self.ambiguous(reader, reference, &self.locate(document, &reference.value));
-                return Some(*first);
-            }
+    /// The document that a `ref` in a document means, as far as there is one, and why it is not exactly one.
+    pub fn find(&self, document: usize, reference: &str) -> (Option<usize>, Option<NoFile>) {
+        let found = self.locate(document, reference);
+        match found.as_slice() {
+            [] => (None, Some(NoFile::Unknown)),
+            [one] if self.project.documents.get(*one).is_some_and(is_siren) => (Some(*one), None),
+            [_] => (None, Some(NoFile::Foreign)),
+            [first, ..] => (Some(*first), Some(NoFile::Several(found))),
         }
-        None
     }
 
-    fn unknown(&self, reader: &Reader<'_>, document: usize, reference: &Text) {
-        let message = format!("no workflow at `{}`", reference.value);
-        let d = Diagnostic::error("unknown-reference", reader.at(reference.span), message);
-        let own = |at: &usize| *at != document && self.project.together(*at, document);
-        let all = self.project.documents.iter().enumerate();
-        let stems = all.filter(|(at, _)| own(at)).map(|(_, other)| stem(&other.path));
-        reader.report(match suggest::nearest(stem(&reference.value), stems) {
-            Some(near) => d.help(format!("did you mean the file of `{near}`? `ref` is relative to this file")),
-            None => d.help("write the path of a file relative to this one: `./child.yaml`"),
-        });
-    }
-
-    /// Several files of the name are equally near (decision C10).
-    fn ambiguous(&self, reader: &Reader<'_>, reference: &Text, found: &[usize]) {
-        let message = format!("several workflows are named `{}`", reference.value);
-        let mut d = Diagnostic::error("duplicate-id", reader.at(reference.span), message);
-        for document in found.iter().filter_map(|at| self.project.documents.get(*at)) {
-            d = d.label(Location::new(document.file, document.root.span), "one of them");
-        }
-        reader.report(d.help("write the path of a file relative to this one: `./child.yaml`"));
+    /// The names by which a document may call others.
+    pub fn stems(&self, document: usize) -> impl Iterator<Item = &'p str> {
+        let project = self.project;
+        let own = move |at: &usize| *at != document && project.together(*at, document);
+        project.documents.iter().enumerate().filter(move |(at, _)| own(at)).map(|(_, other)| stem(&other.path))
     }
 
     /// The documents that a reference can mean; of a bare name those that are nearest to who names it.

@@ -18,7 +18,7 @@ use super::names::inputs::Inputs;
 use super::names::known::Known;
 use super::names::links::Links;
 use super::names::texts;
-use super::references::{References, stem};
+use super::references::{LostCall, References, stem};
 use crate::learn;
 use crate::project::resolve_path;
 use crate::{Builder, Document, Findings, Project, Reader};
@@ -29,6 +29,10 @@ pub struct Units<'p> {
     pub project: &'p Project,
     /// Each file as it is called, those that it calls before it.
     pub all: Vec<Unit<'p>>,
+    /// References that lead to no single file that can be called.
+    pub lost: Vec<LostCall<'p>>,
+    /// Which files references mean.
+    pub references: References<'p>,
 }
 
 /// A file as it is called.
@@ -69,7 +73,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
     let references = References::of(project);
     let calls = Calls::gather(project, &references, entries, found);
     let roles = roles(&calls, entries);
-    let Calls { callees_first, files, found, .. } = calls;
+    let Calls { callees_first, files, lost, found } = calls;
     let (builder, done) = (Builder::default(), HashMap::default());
     let mut session = Session { references, found, builder, done, units: Vec::new() };
     for at in callees_first {
@@ -82,7 +86,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
             session.found.absorb(findings.into_inner());
         }
     }
-    let Session { found, builder, units, done, .. } = session;
+    let Session { references, found, builder, units, done } = session;
     let flow = |at: &usize| Some((*at, done.get(&(*at, None))?.flow));
     let entries: Vec<_> = entries.iter().filter_map(flow).collect();
     let mut opened: Vec<(usize, usize)> = files.iter().map(|(at, file)| (file.number, *at)).collect();
@@ -98,7 +102,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
             env_files.push(path);
         }
     }
-    Made { units: Units { project, all: units }, program, entries, env_files, found }
+    Made { units: Units { project, all: units, lost, references }, program, entries, env_files, found }
 }
 
 /// How each file is called. Callers come first here, so that all that call a file are known before it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use expect_test::Expect;
-use trefoil_check::{Limits, Mistakes, Root, Rule};
+use trefoil_check::{Limits, Root, Rule};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, Findings, FrontEnd, Linked, Lowered, Project};
 use trefoil_ir::Detail;
@@ -99,7 +99,7 @@ const ABOUT_NAMES: [&str; 6] =
 pub fn about_names(linked: &Linked) -> Vec<Diagnostic> {
     let Some(program) = &linked.program else { return Vec::new() };
     let files = linked.found.iter().filter(|d| d.severity == Severity::Error).filter_map(|d| d.file).collect();
-    let mistakes = Mistakes::of(&linked.found, files);
+    let mistakes = trefoil_check::mistakes(&linked.found, files);
     let roots = [Root { flow: program.entry, limits: Limits::default(), supplied: Default::default() }];
     let wanted = |rule: &Rule| ABOUT_NAMES.contains(&rule.name);
     trefoil_check::check_for(program, &linked.facts, &mistakes, &roots, &wanted)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use trefoil_template::{Missing, Reference, Value};
 
 use super::{Printer, dotted, ticked, word};
+use crate::consensus::{Consensus, Strategy};
 use crate::expr::{Ballot, ComposedPart, Cond, Expr, JsonType, Source, Text};
-use crate::judge::{Consensus, Strategy};
 
 impl Printer<'_> {
     /// An expression on one line.

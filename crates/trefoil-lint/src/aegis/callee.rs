@@ -80,7 +80,7 @@ fn near(
 /// Several documents declare what is referenced (decision C10).
 fn ambiguous(directory: &Directory<'_>, unit: Unit, text: &Text, at: Location, several: &[usize]) -> Diagnostic {
     let sort = if unit == Unit::Agent { "agents" } else { "workflows" };
-    let mut d = Diagnostic::error("duplicate-id", at, format!("several {sort} are named `{}`", text.value));
+    let mut d = Diagnostic::error("ambiguous-reference", at, format!("several {sort} are named `{}`", text.value));
     for (_, place) in directory.declared(unit, &text.value).filter(|(document, _)| several.contains(document)) {
         d = d.label(place, "one of them");
     }
@@ -109,7 +109,7 @@ pub fn intents(unit: &Workflow<'_, '_>, found: &mut Found) {
             continue;
         }
         let message = format!("`intent` has no effect: the prompt of `{}` does not read it", callee.name.value);
-        let d = Diagnostic::warning("no-effect", unit.file.at(at), message);
+        let d = Diagnostic::warning("unused", unit.file.at(at), message);
         found.push(d.help("write `{{intent}}` in its `prompt_template`, or put the text in `input`"));
     }
 }

@@ -6,7 +6,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 use super::unit::{Found, Workflow};
 use trefoil_front::aegis::manifest::RESERVED;
 use trefoil_front::aegis::manifest::state::StateKind;
-use trefoil_front::aegis::manifest::states::system::{Action, FOREIGN, WHY_FOREIGN};
+use trefoil_front::aegis::manifest::states::system::{Action, FOREIGN};
 use trefoil_front::aegis::names::Moment;
 use trefoil_front::aegis::shell::{Command, Script};
 use trefoil_front::mend::respelt;
@@ -33,10 +33,9 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
         }
         let word = command.value.trim();
         if FOREIGN.contains(&word) {
-            let message = format!("`{word}` is not supported yet: {WHY_FOREIGN}");
-            let d = Diagnostic::warning("refused", unit.file.at(command.span), message);
-            found.push(d.help("you can check and draw this file, but not run it"));
-        } else if let Command::Script(script) = Command::read(&command.value) {
+            continue;
+        }
+        if let Command::Script(script) = Command::read(&command.value) {
             found.extend(not_built_in(unit, command));
             unsafe_parts(unit, command, &script, found);
             found.extend(program_from_data(unit, index, command, &script));
@@ -117,14 +116,14 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
         let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
         if let Some(bare) = bare.filter(|bare| !bare.is_empty()) {
             let message = format!("this writes a key named `{}`, not `{bare}`", key.value);
-            let d = Diagnostic::warning("invalid-name", at, message);
+            let d = Diagnostic::warning("state-key", at, message);
             found.push(d.help(format!("write `{bare}`: keys of `env` are keys of the Blackboard")));
         }
         let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
         if taken || unit.names.index(&key.value).is_some() {
             let what = if taken { "a reserved name" } else { "the result of a state" };
             let message = format!("`update_blackboard` cannot write `{}`: it is {what}", key.value);
-            found.push(Diagnostic::error("invalid-name", at, message).help("choose another key"));
+            found.push(Diagnostic::error("state-key", at, message).help("choose another key"));
         }
     }
 }
@@ -136,7 +135,7 @@ pub fn result_keys(unit: &Workflow<'_, '_>, found: &mut Found) {
         let Some(key) = sub.result_key.as_ref().filter(|key| unit.names.index(&key.value).is_some()) else { continue };
         let message =
             format!("`{0}` in templates is the result of the state `{0}`, so this key is never read", key.value);
-        let d = Diagnostic::warning("invalid-name", unit.file.at(key.span), message);
+        let d = Diagnostic::warning("state-key", unit.file.at(key.span), message);
         found.push(d.help("choose another key"));
     }
 }

@@ -30,7 +30,7 @@ pub fn unread(unit: &Workflow<'_, '_>, found: &mut Found) {
                 "`{0}` does not read `state.feedback`, so it repeats without seeing this feedback",
                 target.value
             );
-            let d = Diagnostic::info("no-effect", unit.file.at(feedback.span), message);
+            let d = Diagnostic::info("unused", unit.file.at(feedback.span), message);
             found.push(d.help(format!("write `{{{{state.feedback}}}}` in the `input` of `{}`", target.value)));
         }
     }

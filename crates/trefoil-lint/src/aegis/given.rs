@@ -97,7 +97,7 @@ fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
         let message = error.to_string();
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");
-        let d = Diagnostic::warning("wrong-type", file.at(text.span), message);
+        let d = Diagnostic::warning("schema-mismatch", file.at(text.span), message);
         found.push(d.help("as written, the workflow gets all of it as one text, its `input`"));
     }
 }
@@ -129,7 +129,7 @@ pub fn probe(text: &str) -> Option<String> {
 fn no_object(file: Source<'_>, text: &Text, taker: &Taker<'_>, why: &str) -> Diagnostic {
     let message = format!("`{}` needs an object, but {why}", taker.name);
     let all: Vec<_> = taker.schema.properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
-    let d = Diagnostic::warning("wrong-type", file.at(text.span), message);
+    let d = Diagnostic::warning("schema-mismatch", file.at(text.span), message);
     let d = d.label(Location::new(taker.file, taker.schema.node.span), "declared here");
     d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
 }

@@ -38,7 +38,7 @@ fn blind(document: &Document, name: &Text, at: Location) -> Option<Diagnostic> {
         return None;
     }
     let message = format!("`{}` never sees what it judges: its prompt does not read `input`", name.value);
-    let d = Diagnostic::warning("no-effect", at, message);
+    let d = Diagnostic::warning("unused", at, message);
     let d = d.label(Location::new(document.file, prompt.span), "its prompt");
     Some(d.help("write `{{input}}` where the model should read it"))
 }

@@ -1,8 +1,10 @@
-//! A limit that another one makes idle.
+//! Time limits: one that another makes meaningless, and those in which no model answers.
 
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::{Diagnostic, Span};
 
-use super::unit::{Agent, Found};
+use super::unit::{Agent, Found, Workflow};
+use trefoil_front::Source;
+use trefoil_front::aegis::manifest::state::StateKind;
 
 /// A limit of one iteration above that of all together.
 pub fn iteration(unit: &Agent<'_, '_>, found: &mut Found) {
@@ -14,6 +16,32 @@ pub fn iteration(unit: &Agent<'_, '_>, found: &mut Found) {
             "`iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after {} s",
             deadline / 1_000
         );
-        found.push(Diagnostic::warning("no-effect", unit.file.at(at), message));
+        found.push(Diagnostic::warning("conflicting-limits", unit.file.at(at), message));
     }
+}
+
+/// The limit of an agent's iterations.
+pub fn too_short(unit: &Agent<'_, '_>, found: &mut Found) {
+    let execution = &unit.agent.execution;
+    if let Some(at) = execution.iteration_timeout_at {
+        found.extend(below_a_second(unit.file, "iteration_timeout", execution.iteration_timeout_ms, at));
+    }
+}
+
+/// The limits of states that call models.
+pub fn of_states(unit: &Workflow<'_, '_>, found: &mut Found) {
+    for state in &unit.workflow.states {
+        if let (Some(StateKind::Agent(_) | StateKind::Parallel(_)), Some(ms), Some(at)) =
+            (&state.kind, state.timeout_ms, state.timeout_at)
+        {
+            found.extend(below_a_second(unit.file, "timeout", ms, at));
+        }
+    }
+}
+
+/// No model answers within a part of a second: mostly another unit was meant.
+fn below_a_second(file: Source<'_>, key: &str, ms: u64, at: Span) -> Option<Diagnostic> {
+    let message = format!("`{key}` is {ms} ms; hardly any model answers in that time");
+    let d = Diagnostic::warning("unlikely-timeout", file.at(at), message);
+    (ms < 1_000).then(|| d.help("`s` means seconds, `m` minutes and `ms` milliseconds"))
 }

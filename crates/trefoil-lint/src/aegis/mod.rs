@@ -14,6 +14,7 @@ mod initial;
 mod judge;
 mod key;
 mod limit;
+mod mounts;
 mod names;
 mod output;
 mod output_types;
@@ -39,10 +40,9 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     state::blank_inputs,
     initial::unknown,
     target::unknown,
-    condition::impossible,
     condition::same_as_success,
     condition::scale,
-    condition::thresholds,
+    condition::unscored,
     names::unknown,
     feedback::unread,
     context::templates,
@@ -54,6 +54,8 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
     command::result_keys,
     given::inputs,
     callee::intents,
+    mounts::unknown,
+    limit::of_states,
 ];
 
 /// The finders of mistakes in agents.
@@ -65,6 +67,7 @@ const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
     prompt::templates,
     prompt::files,
     limit::iteration,
+    limit::too_short,
 ];
 
 /// The mistakes in everything that entries lead to.

@@ -15,11 +15,7 @@ pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {
         (None, Some(schema)) => {
             let message =
                 "`output_schema` has no effect: without `output_template` the output is the answer of the last state";
-            found.push(Diagnostic::warning("no-effect", unit.file.at(schema.node.span), message));
-        }
-        (Some(node), _) if node.mapping().is_none() => {
-            let message = format!("`output_template` must be a mapping, not {}", node.describe());
-            found.push(Diagnostic::error("wrong-type", unit.file.at(node.span), message));
+            found.push(Diagnostic::warning("unused", unit.file.at(schema.node.span), message));
         }
         _ => {}
     }
@@ -33,7 +29,7 @@ pub fn keys(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (property, _) in schema.properties().filter(|(p, _)| schema.requires(p)) {
         if mapping.get(property).is_none() && !meant.contains(property) {
             let message = format!("`output_template` has no `{property}`, but `output_schema` requires it");
-            let d = Diagnostic::warning("missing-key", unit.file.at(node.span), message);
+            let d = Diagnostic::warning("schema-mismatch", unit.file.at(node.span), message);
             found.push(d.label(unit.file.at(schema.property_at(property)), "required here"));
         }
     }

@@ -20,7 +20,7 @@ pub fn check(unit: &Workflow<'_, '_>, found: &mut Found) {
         let Some((_, declared)) = schema.properties().find(|(p, _)| &***p == key) else { continue };
         for (at, why) in misfits(unit, declared, &entry.value, true) {
             let message = format!("`{key}` does not match `output_schema`: {why}");
-            let d = Diagnostic::warning("wrong-type", unit.file.at(at), message);
+            let d = Diagnostic::warning("schema-mismatch", unit.file.at(at), message);
             found.push(d.label(unit.file.at(schema.property_at(key)), "declared here"));
         }
     }

@@ -57,12 +57,12 @@ pub fn unread(unit: &Agent<'_, '_>, found: &mut Found) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
     let at = unit.file.at(prompt.span);
     if !shown.contains(&"instruction") {
-        let d = Diagnostic::warning("no-effect", at, "`instruction` has no effect: `prompt_template` does not read it");
+        let d = Diagnostic::warning("unused", at, "`instruction` has no effect: `prompt_template` does not read it");
         found.push(d.help("write `{{instruction}}` where the model should read it"));
     }
     if !["input", "intent", "attachments"].iter().any(|name| shown.contains(name)) {
         let message = "`prompt_template` does not read `input`, so the model never sees the agent's input";
-        let d = Diagnostic::info("no-effect", at, message);
+        let d = Diagnostic::info("unused", at, message);
         found.push(d.help("write `{{input}}` where the model should read it"));
     }
 }
@@ -77,7 +77,7 @@ pub fn unread_context(unit: &Agent<'_, '_>, found: &mut Found) {
         Some(_) => return,
     };
     let message = format!("`context` has no effect: {prompt} does not read it");
-    let d = Diagnostic::warning("no-effect", unit.file.at(first.span), message);
+    let d = Diagnostic::warning("unused", unit.file.at(first.span), message);
     found.push(d.help("write `{{context}}` in `prompt_template` where the model should read it"));
 }
 

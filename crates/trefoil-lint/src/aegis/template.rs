@@ -17,7 +17,7 @@ pub fn none(file: Source<'_>, source: &Text, what: &str, help: &str, named: &dyn
         }
         let at = file.at(source.source(open as u32..(open + len + 2) as u32));
         let message = format!("`{{{{{path}}}}}` stays as it is: `{what}` is not a template");
-        found.push(helped(Diagnostic::warning("no-effect", at, message), help));
+        found.push(helped(Diagnostic::warning("not-a-placeholder", at, message), help));
     }
 }
 

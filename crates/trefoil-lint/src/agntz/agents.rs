@@ -1,10 +1,10 @@
-//! What is wrong with an agent as a whole: inputs that no text can name, too little time, what this version does not run.
+//! What is wrong with an agent as a whole: inputs that no text can name, too little time.
 
 use trefoil_syntax::Diagnostic;
 
 use trefoil_front::Source;
 use trefoil_front::agntz::bind::BoundAgent;
-use trefoil_front::agntz::manifest::{Agent, Kind, Refusal};
+use trefoil_front::agntz::manifest::Agent;
 use trefoil_front::agntz::names::NAMESPACES;
 use trefoil_front::agntz::signature::Inputs;
 
@@ -16,17 +16,6 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, found: &mut Found) {
     if bound.signature.calls_model {
         too_short(file, &bound.agent, found);
     }
-    match &bound.agent.kind {
-        Kind::Llm(llm) => llm.refusals.iter().for_each(|refusal| refused(file, refusal, found)),
-        Kind::Hosted(hosted) => refused(file, &hosted.refusal, found),
-        Kind::Tool(_) | Kind::Sequential(_) | Kind::Parallel(_) | Kind::Unknown => {}
-    }
-}
-
-/// A feature that is recognised and not run.
-fn refused(file: Source<'_>, refusal: &Refusal, found: &mut Found) {
-    let message = format!("`{}` is not supported yet: a run that can reach it does not start", refusal.feature);
-    found.push(Diagnostic::warning("refused", file.at(refusal.span), message).help(refusal.help));
 }
 
 /// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.
@@ -34,7 +23,8 @@ fn too_short(file: Source<'_>, agent: &Agent<'_>, found: &mut Found) {
     let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms <= 200), agent.timeout_at) else { return };
     let message = format!("`timeoutMs` is {ms} ms; hardly any model answers in that time");
     let meant = ms.saturating_mul(1000).to_string();
-    let d = Diagnostic::warning("out-of-range", file.at(at), message).help(format!("write `{meant}` for {ms} seconds"));
+    let d =
+        Diagnostic::warning("unlikely-timeout", file.at(at), message).help(format!("write `{meant}` for {ms} seconds"));
     found.push(d.suggestion(format!("write `{meant}`"), file.at(at), meant));
 }
 
@@ -43,6 +33,6 @@ fn shadowed_inputs(file: Source<'_>, inputs: &Inputs, found: &mut Found) {
     for property in inputs.properties.iter().filter(|p| NAMESPACES.contains(&&*p.name)) {
         let name = &property.name;
         let message = format!("the input `{name}` is hidden by the namespace `{name}`");
-        found.push(Diagnostic::warning("no-effect", file.at(property.span), message));
+        found.push(Diagnostic::warning("state-key", file.at(property.span), message));
     }
 }

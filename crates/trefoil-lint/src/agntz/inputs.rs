@@ -109,7 +109,7 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
     if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
         let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, but this is {}", words(&kinds), words(&given));
-        let d = Diagnostic::error("wrong-type", file.at(value.span), message);
+        let d = Diagnostic::error("schema-mismatch", file.at(value.span), message);
         let d = declared(d, callee, &property.name);
         found.push(match &expr {
             Expr::Const(_) => d.help(
@@ -123,7 +123,7 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
     }
     let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, texts(wanted)) else { return };
     if !choices.contains(text) {
-        let d = Diagnostic::error("unknown-value", file.at(value.span), format!("{what} cannot be `{text}`"));
+        let d = Diagnostic::error("schema-mismatch", file.at(value.span), format!("{what} cannot be `{text}`"));
         let d = declared(d, callee, &property.name);
         let all = mend::listed(choices.iter().map(|c| &**c));
         found.push(match suggest::near(text, choices.iter().map(|c| &**c)) {
@@ -159,7 +159,7 @@ fn usual(scope: &AgentNames, text: &BoundText, property: &Property, callee: &Sig
     let message =
         format!("`{}` of `{}` does not accept the default of `{}`: {why}", property.name, callee.id, root.name);
     let at = text.uses.first().map_or(text.at, |one| one.at);
-    let d = Diagnostic::warning("wrong-default", at, message);
+    let d = Diagnostic::warning("schema-mismatch", at, message);
     let d = declared(d, callee, &property.name);
     found.push(match scope.inputs.members.place(&root.name) {
         Some(at) => d.label(at, "its default is here"),

@@ -1,13 +1,10 @@
-//! State keys that overwrite or cannot be named, and agents that share an id.
-
-use std::sync::Arc;
+//! State keys that overwrite or cannot be named.
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Span};
 
 use trefoil_front::Source;
 use trefoil_front::agntz::bind::BoundAgent;
-use trefoil_front::agntz::labels;
 use trefoil_front::agntz::manifest::{Pipeline, Step, Target};
 use trefoil_front::agntz::names::{AgentNames, NAMESPACES, Order};
 
@@ -20,7 +17,7 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, 
         let inline = inline_key(step);
         if let (Some(own), Some(inner)) = (step.state_key, inline) {
             let message = "`stateKey` has no effect here: the one of the step is used";
-            let d = Diagnostic::warning("no-effect", file.at(inner.span), message);
+            let d = Diagnostic::warning("redundant", file.at(inner.span), message);
             found.push(d.label(file.at(own.span), "the output is written here"));
         }
         // An id that no manifest has may be a path, and the name of its result is another one then.
@@ -31,7 +28,6 @@ pub fn check(file: Source<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>, 
             check_key(file, names, &name.key, named_at(step, step.state_key.or(inline)), before, found);
         }
     }
-    repeated_ids(file, pipeline, names, &labels(names), found);
 }
 
 fn inline_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
@@ -69,29 +65,5 @@ fn check_key(
     if NAMESPACES.contains(&key) || !key.chars().all(readable) {
         let message = format!("no template can name `{key}`");
         found.push(Diagnostic::warning("state-key", at, message).help(rename));
-    }
-}
-
-/// Agents of one id that are written in several steps: traces and events cannot tell them apart by it.
-fn repeated_ids(file: Source<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames, labels: &[Arc<str>], found: &mut Found) {
-    let inline = |step: &Step<'_>| match &step.target {
-        Target::Inline(agent) => agent.id.map(|t| t.span),
-        Target::Ref(_) | Target::Nobody => None,
-    };
-    for (i, (step, label)) in scope.steps.iter().zip(labels).enumerate() {
-        // Only a step whose id is taken is called by another name.
-        let Some(at) = pipeline.steps.get(i).filter(|_| *label != step.id).and_then(inline) else { continue };
-        let mut before = scope.steps.iter().zip(&pipeline.steps).take(i).filter(|(s, _)| s.id == step.id);
-        // Of two that write one key more is said than that.
-        let Some(first) = before.find(|(s, _)| s.key != step.key).and_then(|(_, written)| inline(written)) else {
-            continue;
-        };
-        // One agent that two steps share by an alias can have no other id.
-        if first == at {
-            continue;
-        }
-        let message = format!("two agents of this pipeline have the id `{}`", step.id);
-        let d = Diagnostic::warning("duplicate-id", file.at(at), message);
-        found.push(d.label(file.at(first), "the other one").help("rename one of them"));
     }
 }

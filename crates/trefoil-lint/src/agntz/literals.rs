@@ -2,9 +2,8 @@
 //! something.
 
 use trefoil_ir::{Position, types};
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, Location};
-use trefoil_template::{Comparison, Condition, Expression, Policy, Template, Value};
+use trefoil_syntax::Diagnostic;
+use trefoil_template::{Comparison, Expression, Template};
 
 use trefoil_front::agntz::bind::AgentText;
 use trefoil_front::agntz::names::{Here, Purpose};
@@ -20,7 +19,7 @@ pub fn check(AgentText { here, bound }: &AgentText, found: &mut Found) {
             template.expressions().iter().for_each(|e| named(here, bound, e, found));
             let data = matches!(here.purpose, Purpose::Data | Purpose::Request) && here.position == Position::Data;
             if data && template.literal().is_none() {
-                found.extend(not_computed(&bound.source, bound.at, template, here.purpose == Purpose::Request));
+                found.extend(not_computed(bound, template, here.purpose == Purpose::Request));
             }
         }
         Content::Broken { .. } => {}
@@ -62,42 +61,70 @@ fn named(here: &Here, bound: &BoundText, expression: &Expression, found: &mut Fo
 }
 
 /// Warns of a value that is written like a condition: templates put values in, and compute nothing.
-fn not_computed(source: &Text, at: Location, template: &Template, sent: bool) -> Option<Diagnostic> {
-    const OPERATORS: [&str; 8] = ["==", "!=", ">=", "<=", "&&", "||", ">", "<"];
-    let value = &*source.value;
+fn not_computed(bound: &BoundText, template: &Template, sent: bool) -> Option<Diagnostic> {
+    let value = &*bound.source.value;
     // Longer texts are prose or code.
     let short = value.len() <= 200 && !value.trim().contains('\n') && !value.contains("{{#");
-    if !short || template.is_single() || !OPERATORS.iter().any(|o| value.contains(o)) {
+    if !short || template.is_single() || !template.expressions().is_empty() {
         return None;
     }
-    let condition = Condition::parse(value, &Policy::AGNTZ).ok()?;
+    let clauses = clauses(value, template);
     let message = format!("`{}` is text here: nothing is compared", value.trim());
-    let d = Diagnostic::warning("not-computed", at, message);
+    let d = Diagnostic::warning("not-computed", bound.at, message);
     let d = d.help("compare in `when` or `until`, or let an agent answer it in its `outputSchema`");
-    computes(condition.expression(), sent).then_some(d)
+    clauses.iter().all(|clause| computes(clause, clauses.len() > 1, sent)).then_some(d)
 }
 
-/// Whether an expression can be meant as one, and not as text with signs in it. `sent`: it goes to another system, whose own
-/// language may have such signs (`age >= {{min}}`), so only what compares a value with a number or a boolean counts.
-fn computes(expression: &Expression, sent: bool) -> bool {
-    let reads = |e: &Expression| matches!(e, Expression::Reference(_));
-    match expression {
-        Expression::And(parts) => parts.iter().all(|p| !sent && reads(p) || computes(p, sent)),
-        Expression::Or(parts) => parts.iter().all(|p| !sent && reads(p) || computes(p, sent)),
-        Expression::Compare(operands, comparisons) => {
-            let ([left, right], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return false };
-            let amount = match right {
-                Expression::Literal(Value::Number(_), _) => true,
-                // `3 ? yes : no`
-                Expression::Literal(Value::Str(text), _) => {
-                    text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(" ? ")
-                }
-                _ => false,
-            };
-            let sure = amount || matches!(right, Expression::Literal(Value::Bool(_) | Value::Null, _));
-            let order = matches!(comparison, Comparison::Less | Comparison::Greater);
-            reads(left) && (sure || !sent && !order)
+/// A part of a value.
+#[derive(Clone, Copy)]
+enum Operand<'t> {
+    /// The value of a placeholder.
+    Placeholder,
+    /// What is written next to placeholders, without the spaces at its ends.
+    Text(&'t str),
+}
+
+/// What the signs for "and" and "or" join in a value.
+fn clauses<'t>(value: &'t str, template: &Template) -> Vec<Vec<Operand<'t>>> {
+    let mut all = vec![Vec::new()];
+    let mut end = 0;
+    for text in template.literals().map(|range| range.start as usize..range.end as usize) {
+        if end < text.start {
+            all.last_mut().into_iter().for_each(|last| last.push(Operand::Placeholder));
         }
-        _ => false,
+        end = text.end;
+        let parts = value.get(text).unwrap_or_default().split("&&").flat_map(|part| part.split("||"));
+        for (at, part) in parts.map(str::trim).enumerate() {
+            if at > 0 {
+                all.push(Vec::new());
+            }
+            all.last_mut().into_iter().filter(|_| !part.is_empty()).for_each(|last| last.push(Operand::Text(part)));
+        }
     }
+    if end < value.len() {
+        all.last_mut().into_iter().for_each(|last| last.push(Operand::Placeholder));
+    }
+    all
+}
+
+/// Whether a clause can be meant as one, and not as text with signs in it. `joined`: it is one of several. `sent`: it goes to
+/// another system, whose own language may have such signs (`age >= {{min}}`), so only what compares a value with a number or a
+/// boolean counts.
+fn computes(clause: &[Operand<'_>], joined: bool, sent: bool) -> bool {
+    const OPERATORS: [&str; 6] = ["==", "!=", ">=", "<=", ">", "<"];
+    let (text, with) = match clause {
+        [Operand::Placeholder] => return joined && !sent,
+        [Operand::Placeholder, Operand::Text(text)] => (text, false),
+        [Operand::Placeholder, Operand::Text(text), Operand::Placeholder] => (text, true),
+        _ => return false,
+    };
+    let Some(operator) = OPERATORS.into_iter().find(|operator| text.starts_with(operator)) else { return false };
+    let right = text.get(operator.len()..).unwrap_or_default().trim();
+    if right.is_empty() != with || OPERATORS.iter().any(|operator| right.contains(operator)) {
+        return false;
+    }
+    // `3 ? yes : no`
+    let choice = right.starts_with(|c: char| c.is_ascii_digit()) && right.contains(" ? ");
+    let sure = choice || right.parse::<f64>().is_ok() || matches!(right, "true" | "false" | "null");
+    sure || !sent && !matches!(operator, "<" | ">")
 }

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod literals;
 pub mod masked;
 pub mod prefixes;
+pub mod references;
 pub mod request;
 pub mod type_names;
 pub mod unresolved;
@@ -31,6 +32,7 @@ pub type Found = Vec<Diagnostic>;
 /// Looks at everything that the entries reach.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    references::check(units, &mut found);
     for (document, agent) in &units.agents {
         let (Some(document), Some(agent)) = (units.project.documents.get(*document), agent) else { continue };
         check_agent(Source::of(units.project, document), agent, &mut found);

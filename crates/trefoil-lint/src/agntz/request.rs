@@ -3,7 +3,7 @@
 
 use trefoil_front::Source;
 use trefoil_front::agntz::ids;
-use trefoil_front::agntz::manifest::http::{BODY_TYPES, Http, METHODS};
+use trefoil_front::agntz::manifest::http::{BODY_TYPES, Http, METHODS, Placeholder};
 use trefoil_front::mend::respelt;
 use trefoil_front::requests;
 use trefoil_syntax::yaml::{Entry, Mapping, Style, Text};
@@ -18,6 +18,27 @@ pub fn check(file: Source<'_>, http: &Http<'_>, deterministic: bool, found: &mut
         http.written.get(key).into_iter().for_each(|outer| nested(file, http.written, outer, found));
     }
     http.url.into_iter().for_each(|url| foreign(file, url, found));
+    if !deterministic {
+        host(file, http, found);
+    }
+}
+
+/// Placeholders in the host of a tool that a model calls, which the model fills in. What a template brings is for the checker.
+fn host(file: Source<'_>, http: &Http<'_>, found: &mut Found) {
+    let Some(url) = http.url else { return };
+    let text = &*url.value;
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let end = text.get(start..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(text.len(), |at| start + at);
+    // The scheme is as good as the host.
+    let start = if text.starts_with('{') { 0 } else { start };
+    let host = url.source(start as u32..end as u32);
+    let chosen = |p: &&Placeholder| !http.params.iter().any(|(key, _)| key.value == p.name);
+    let inside = |p: &&Placeholder| host.start <= p.span.start && p.span.end <= host.end;
+    if let Some(open) = http.placeholders.iter().filter(inside).find(chosen) {
+        let message = format!("`{}` decides which host the tool calls, and the model chooses it", open.name);
+        let d = Diagnostic::warning("untrusted-tool-url", file.at(open.span), message);
+        found.push(d.help("use a fixed host or one from the environment, and put the value after it"));
+    }
 }
 
 /// `params` against the placeholders of the URL.

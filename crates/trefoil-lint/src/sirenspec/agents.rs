@@ -29,7 +29,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
     for agent in unused(subject.manifest) {
         found.push(Diagnostic::warning(
-            "no-effect",
+            "unused",
             subject.at(agent.id.span),
             format!("agent `{}` is never used", agent.id.value),
         ));
@@ -59,7 +59,7 @@ fn beyond_budget(subject: &Subject<'_>, node: &AgentNode<'_>, found: &mut Found)
     let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
     if u64::from(one) > all {
         let message = format!("one call may use {one} tokens, but the whole run only {all}");
-        let d = Diagnostic::warning("out-of-range", subject.at(at), message);
+        let d = Diagnostic::warning("conflicting-limits", subject.at(at), message);
         found.push(d.help("lower it, or raise `max_tokens` of `budget`"));
     }
 }

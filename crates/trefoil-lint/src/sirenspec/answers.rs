@@ -171,7 +171,7 @@ fn unknown(subject: &Subject<'_>, node: usize, asked: &[Asked<'_>], found: &mut 
             "`{}` starts or ends with a space, so it equals only text with the same space",
             one.word.escape_debug()
         );
-        let d = Diagnostic::warning("unknown-value", one.at, message);
+        let d = Diagnostic::warning("unknown-answer", one.at, message);
         found.push(d.help(format!("write `\"{}\"`", one.word.trim())));
     }
     let Some(NodeKind::Agent(agent)) = subject.manifest.nodes.get(node).map(|n| &n.kind) else { return };
@@ -189,6 +189,6 @@ fn unknown(subject: &Subject<'_>, node: usize, asked: &[Asked<'_>], found: &mut 
     let Some(near) = suggest::near(&one.word.to_lowercase(), words).filter(|near| near.sure) else { return };
     let message =
         format!("the prompt of `{}` does not mention `{}`, although it mentions the others", agent.id.value, one.word);
-    let d = Diagnostic::warning("unknown-value", one.at, message).label(subject.at(system.span), "the prompt");
+    let d = Diagnostic::warning("unknown-answer", one.at, message).label(subject.at(system.span), "the prompt");
     found.push(d.help(format!("did you mean `{}`?", near.name)));
 }

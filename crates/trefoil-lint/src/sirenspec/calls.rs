@@ -35,7 +35,7 @@ fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Fo
             }
             found.push(
                 Diagnostic::warning(
-                    "no-effect",
+                    "unknown-input",
                     subject.at(entry.key.span),
                     format!("`{}` has no effect: `{}` does not read it", entry.key.value, reference.value),
                 )
@@ -48,13 +48,13 @@ fn one(subject: &Subject<'_>, node: &CallNode<'_>, child: &Child, found: &mut Fo
     for name in child.wanted.lacking.iter().filter(|_| !told) {
         let message =
             format!("`{}` reads `inputs.{name}`, which is neither passed here nor declared there", reference.value);
-        let d = Diagnostic::error("missing-key", subject.at(reference.span), message);
+        let d = Diagnostic::error("missing-input", subject.at(reference.span), message);
         found.push(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));
     }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
         if !given(name) && !meant.contains(&&**name) {
             let message = format!("`{}` needs the input `{name}`", reference.value);
-            let d = Diagnostic::error("missing-key", subject.at(reference.span), message);
+            let d = Diagnostic::error("missing-input", subject.at(reference.span), message);
             let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
             let d = declared.into_iter().fold(d, |d, at| d.label(at, "declared here"));
             found.push(d.help(format!("pass it: `inputs: {{{name}: ...}}`")));

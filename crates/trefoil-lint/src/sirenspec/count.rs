@@ -28,7 +28,7 @@ fn whole(subject: &Subject<'_>, bound: &BoundText, found: &mut Found) {
     let words = outside(&bound.source.value, template);
     if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
         let message = format!("`swarm_size` must be a whole number, but `{}` cannot be one", bound.source.value.trim());
-        let d = Diagnostic::error("wrong-type", bound.at, message);
+        let d = Diagnostic::error("bad-fan-out", bound.at, message);
         return found.push(d.help("write a number, or a single placeholder"));
     }
     for used in &bound.uses {
@@ -45,7 +45,7 @@ fn of_default(used: &Use, default: &str, single: bool, found: &mut Found) {
         return;
     }
     let message = format!("the default of `swarm_size` is not a number of instances: `{default}`");
-    let d = Diagnostic::warning("wrong-type", used.at, message);
+    let d = Diagnostic::warning("bad-fan-out", used.at, message);
     found.push(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }
 
@@ -61,6 +61,6 @@ fn of_input(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     }
     let path = used.reference.dotted();
     let message = format!("the default of `{path}` is not a number of instances: `{}`", default.to_text());
-    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.at(field), "the default");
+    let d = Diagnostic::warning("bad-fan-out", used.at, message).label(subject.at(field), "the default");
     found.push(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }

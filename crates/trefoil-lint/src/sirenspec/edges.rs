@@ -42,7 +42,7 @@ fn is_twin(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found: &m
     let when = |e: &Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
     let Some(twin) = same.iter().find(|other| when(other) == when(edge)) else { return false };
     let message = format!("the edge from `{}` to `{}` is listed twice", edge.from.value, edge.to.value);
-    let d = Diagnostic::warning("no-effect", subject.at(edge.node.span), message);
+    let d = Diagnostic::warning("redundant", subject.at(edge.node.span), message);
     found.push(d.label(subject.at(twin.node.span), "the first one").help("remove one of them"));
     true
 }
@@ -56,7 +56,7 @@ fn is_needless(subject: &Subject<'_>, edge: &Edge<'_>, same: &[&Edge<'_>], found
         "`when` has no effect: another edge from `{}` to `{}` has no condition",
         edge.from.value, edge.to.value
     );
-    let d = Diagnostic::warning("no-effect", subject.at(when.span), message);
+    let d = Diagnostic::warning("redundant", subject.at(when.span), message);
     found.push(d.label(subject.at(free.span), "this one is always taken").help("remove one of them"));
 }
 
@@ -69,7 +69,7 @@ fn idle(subject: &Subject<'_>, link: &Link, found: &mut Found) {
         edge.to.value,
         subject.known.id(*main)
     );
-    let d = Diagnostic::warning("no-effect", subject.at(edge.node.span), message);
+    let d = Diagnostic::warning("redundant", subject.at(edge.node.span), message);
     found.push(d.help("remove it, or keep it only for the order of the two nodes"));
 }
 

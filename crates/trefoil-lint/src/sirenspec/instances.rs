@@ -69,7 +69,7 @@ fn same_for_all(subject: &Subject<'_>, at: usize, factory: &FactoryNode<'_>, lis
         true => "the items of the list have no effect: nothing reads `item`",
         false => "every instance does the same work: nothing reads `item`",
     };
-    let d = Diagnostic::warning("no-effect", subject.at(list.span), message);
+    let d = Diagnostic::warning("unused", subject.at(list.span), message);
     found.push(match factory.inputs.is_empty() {
         true => d.help("write `{{ item }}` in the prompts of its agents"),
         false => d.help("pass it to them: `inputs: {task: \"{{ item }}\"}`"),

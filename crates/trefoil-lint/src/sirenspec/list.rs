@@ -37,7 +37,7 @@ fn whole(bound: &BoundText, found: &mut Found) {
     let (at, value) = (bound.at, bound.source.value.trim_start());
     if let Some(literal) = template.literal() {
         if written_list(literal).is_none() {
-            let d = Diagnostic::error("wrong-type", at, "`for_each` must be a JSON list");
+            let d = Diagnostic::error("bad-fan-out", at, "`for_each` must be a JSON list");
             found.push(d.help("for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`"));
         }
         return;
@@ -47,14 +47,14 @@ fn whole(bound: &BoundText, found: &mut Found) {
     if !alone && !value.starts_with('[') {
         let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
         let message = format!("`for_each` must be {what}: this text is not a list");
-        found.push(Diagnostic::error("wrong-type", at, message).help("for example `{{ plan.output }}`"));
+        found.push(Diagnostic::error("bad-fan-out", at, message).help("for example `{{ plan.output }}`"));
     }
 }
 
 fn of_default(used: &Use, default: &str, found: &mut Found) {
     if written_list(default).is_none() {
         let message = format!("the default of `for_each` is not a JSON list: `{default}`");
-        let d = Diagnostic::warning("wrong-type", used.at, message);
+        let d = Diagnostic::warning("bad-fan-out", used.at, message);
         found.push(d.help("write `'[]'` for no instances"));
     }
 }
@@ -67,7 +67,7 @@ fn of_input(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     }
     let path = used.reference.dotted();
     let message = format!("the default of `{path}` is not a JSON list, so a run without this input fails");
-    let d = Diagnostic::warning("wrong-type", used.at, message).label(subject.at(field), "the default");
+    let d = Diagnostic::warning("bad-fan-out", used.at, message).label(subject.at(field), "the default");
     found.push(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
 }
 
@@ -92,7 +92,7 @@ fn of_factory(subject: &Subject<'_>, used: &Use, found: &mut Found) {
     }
     let id = known.id(at);
     let message = format!("`{id}.output` joins the results of all instances of `{id}` as text; it is not a list");
-    let d = Diagnostic::warning("wrong-type", used.at, message)
+    let d = Diagnostic::warning("bad-fan-out", used.at, message)
         .help(format!("write `{{{{ {id}.outputs }}}}` for the list"));
     let segment = mend::segment(&used.reference, used.at, taken);
     found.push(mend::rewritten(d, segment, "outputs", false));

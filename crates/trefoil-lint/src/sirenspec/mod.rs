@@ -12,6 +12,9 @@ mod headers;
 mod instances;
 mod list;
 mod names;
+mod patience;
+mod portability;
+mod references;
 mod subject;
 mod swarm;
 mod texts;
@@ -25,7 +28,7 @@ use trefoil_front::sirenspec::Units;
 type Rule = fn(&Subject<'_>, &mut Found);
 
 /// Everything that is looked for.
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     texts::check,
     edges::check,
     fallbacks::check,
@@ -40,18 +43,32 @@ const RULES: [Rule; 14] = [
     swarm::check,
     when::check,
     answers::check,
+    patience::check,
 ];
 
 /// The mistakes in everything that entries lead to. A file that is called in several ways is looked at in each, because they
 /// differ in what can be named.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for unit in &units.all {
-        let Some(document) = units.project.documents.get(unit.document) else { continue };
-        let (known, links) = (&*unit.known, &*unit.links);
-        let (manifest, texts, children) = (&*unit.manifest, &unit.texts, unit.children.as_slice());
-        let subject = Subject { file: document.file, manifest, known, links, texts, children };
+    references::check(units, &mut found);
+    for subject in subjects(units) {
         RULES.iter().for_each(|rule| rule(&subject, &mut found));
     }
     found
+}
+
+/// What the published original does otherwise.
+pub fn differences(units: &Units<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    subjects(units).for_each(|subject| portability::check(&subject, &mut found));
+    found
+}
+
+fn subjects<'u>(units: &'u Units<'_>) -> impl Iterator<Item = Subject<'u>> {
+    units.all.iter().filter_map(|unit| {
+        let file = units.project.documents.get(unit.document)?.file;
+        let (known, links) = (&*unit.known, &*unit.links);
+        let (manifest, texts, children) = (&*unit.manifest, &unit.texts, unit.children.as_slice());
+        Some(Subject { file, manifest, known, links, texts, children })
+    })
 }

@@ -40,7 +40,7 @@ fn unread(subject: &Subject<'_>, at: usize, swrm: &Swrm<'_>, shared: bool, found
         let id = &member.id.value;
         let path = format!("{}.agents.{id}.output", subject.known.id(at));
         let message = format!("the answer of `{id}` has no effect: nothing reads `{path}`");
-        let d = Diagnostic::warning("no-effect", subject.at(member.id.span), message);
+        let d = Diagnostic::warning("unused", subject.at(member.id.span), message);
         let d = d.label(subject.at(prompt.span), "the synthesis gets only this");
         found.push(d.help(format!("write `{{{{ {path} }}}}` in the prompt of the synthesis")));
     }

@@ -26,7 +26,7 @@ fn identity(text: &BoundText, found: &mut Found) {
         let meant = if not { "!=" } else { "==" };
         let at = text.place_of(word.start as u32..word.end as u32);
         let message = "`is` tests identity, and a literal is never identical to a value";
-        let d = Diagnostic::warning("condition-bad-operator", at, message).help(format!("use `{meant}` to compare"));
+        let d = Diagnostic::warning("misleading-operator", at, message).help(format!("use `{meant}` to compare"));
         found.push(d.fix(format!("write `{meant}`"), at, meant));
     }
 }
@@ -49,7 +49,7 @@ fn containment(text: &BoundText, cond: &Condition, expression: &Expression, foun
                 }
                 let at = text.written(*at).map_or(text.at, |(at, _)| at);
                 let message = format!("`in` with the text `{whole}` accepts every part of it, even an empty one");
-                let d = Diagnostic::warning("condition-bad-operator", at, message);
+                let d = Diagnostic::warning("misleading-operator", at, message);
                 found.push(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
             }
         }

@@ -358,7 +358,9 @@ impl Folder {
         }
         let mut made = Made { facts: Facts::of(self.facts), ..Made::default() };
         for (front, entries) in by_dialect.into_values() {
-            let linked = trefoil_lint::linked(front.compile(&self.project, &entries, self.facts));
+            let compiled = front.compile(&self.project, &entries, self.facts);
+            made.findings.extend(trefoil_lint::find_if_asked(&compiled));
+            let linked = trefoil_lint::linked(compiled);
             made.findings.extend(linked.found);
             made.facts.merge(linked.facts);
             let entries = linked.entries.into_iter();
@@ -501,7 +503,9 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
             let foreign = !named && folder.document(file).is_none() && is_foreign(manifest, loader.files());
             if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
                 let shown = loader.shown_in(file, manifest.suppressions.is_some());
-                found.extend(trefoil_check::check_tree(root, file, &shown));
+                let document = folder.document(file).and_then(|at| folder.project.documents.get(at));
+                let words = document.map(|document| document.front.policy().words);
+                found.extend(trefoil_check::check_tree(root, file, words, &shown));
             }
             match folder.document(file) {
                 Some(_) => drop(checked.insert(file, made.is_proved(file))),

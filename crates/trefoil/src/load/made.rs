@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use trefoil_check::{Group, Mistakes, Root, Rule};
+use trefoil_check::{Group, Root, Rule};
 use trefoil_ir::{Callee, Facts, FlowId, Program, StepKind, walk};
 use trefoil_syntax::{Diagnostic, FileId};
 
@@ -44,7 +44,7 @@ impl Made {
         if loader.options.checks.is_none() {
             return self;
         }
-        let mistakes = Mistakes::of(&self.findings, self.doubtful().into_iter().collect());
+        let mistakes = trefoil_check::mistakes(&self.findings, self.doubtful().into_iter().collect());
         let mut found = Vec::new();
         for Linked { program, entries, .. } in &self.programs {
             let roots = entries.iter().map(|(file, flow)| Root {

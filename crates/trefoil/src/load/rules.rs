@@ -54,4 +54,5 @@ pub const LOCAL: &[&str] = &[
     "invalid-url",
     "template-",
     "condition-",
+    "misleading-operator",
 ];

@@ -124,7 +124,10 @@ impl Loader {
     /// everything was looked for in them: where it was, a comment that covers nothing is reported.
     pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
         let mut found = without_echoes(found.into_sorted());
-        let Some(checks) = self.options.checks.clone() else { return found };
+        let Some(checks) = self.options.checks.clone() else {
+            found.retain(|d| rule(d.rule).is_none_or(|rule| rule.level.is_some()));
+            return found;
+        };
         let mut comments = if checks.without_comments { HashMap::new() } else { self.suppressions() };
         // Who asks has the last word; a comment that would cover such a finding is not useless for that.
         let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {

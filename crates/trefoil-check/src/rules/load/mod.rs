@@ -9,17 +9,19 @@ macro_rules! load {
         &[$(Rule {
             name: $name,
             group: Group::$group,
-            level: Some(Severity::$level),
+            level: load!(@level $level),
             strict: load!(@strict $($strict)?),
             page: include_str!(concat!($name, ".md")),
             run: Run::Load,
         },)*]
     };
+    (@level Off) => { None };
+    (@level $level:ident) => { Some(Severity::$level) };
     (@strict) => { None };
     (@strict $strict:ident) => { Some(Severity::$strict) };
 }
 
-/// Name, group, usual severity, and the one under `--strict` where that differs.
+/// Name, group, usual severity (`Off`: only if asked for), and the one under `--strict` where that differs.
 pub(super) static RULES: &[Rule] = load! {
     "project-file" Form Warning Error;
     "unknown-suppression" Form Warning Error;
@@ -85,6 +87,12 @@ pub(super) static RULES: &[Rule] = load! {
     "template-too-deep" Form Error;
     "not-a-placeholder" Form Warning Error;
     "not-computed" Form Warning Error;
+    "unused" Form Warning;
+    "redundant" Form Warning;
+    "unlikely-timeout" Form Warning;
+    "conflicting-limits" Form Warning;
+    "portability" Form Off;
+    "misleading-operator" Form Warning Error;
     "swallowed-key" Form Warning Error;
     "condition-empty" Form Error;
     "condition-syntax" Form Error;
@@ -103,17 +111,19 @@ pub(super) static RULES: &[Rule] = load! {
     "wrong-default" Types Warning Error;
     "schema-mismatch" Types Warning Error;
     "missing-score" Types Warning Error;
+    "bad-fan-out" Types Error;
     "text-as-boolean" Types Warning Error;
     "missing-input" Types Error Error;
     "unknown-input" Types Error;
     "copied-value" Names Info Warning;
     "unknown-reference" Flow Error Error;
+    "ambiguous-reference" Flow Error;
     "reference-cycle" Flow Error;
+    "unknown-answer" Flow Warning Error;
     "edge-cycle" Flow Error;
     "circular-ref" Flow Error;
     "invalid-reference" Flow Error;
     "reference-version" Flow Info;
-    "impossible-transition" Flow Warning Error;
     "ambiguous-step" Flow Error;
     "too-deep" Flow Error;
     "env-decides" Flow Error;
@@ -121,6 +131,7 @@ pub(super) static RULES: &[Rule] = load! {
     "unknown-provider" Models Warning Error;
     "tool-clash" Models Warning Error;
     "refused" Models Warning;
+    "untrusted-tool-url" Safety Warning Error;
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;
     "command-syntax" Form Warning Error;

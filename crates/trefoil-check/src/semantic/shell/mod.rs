@@ -14,6 +14,7 @@ mod settings;
 mod starts;
 mod uses;
 mod words;
+mod xargs;
 
 use trefoil_ir::{CommandCall, Expr};
 

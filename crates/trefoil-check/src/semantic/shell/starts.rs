@@ -1,8 +1,9 @@
 //! The words of a program that it takes for options, and the program that it starts.
 
-use super::options::{Options, Started, last_takes, options, takes, takes_next};
+use super::options::{Options, Started, last_takes, options, takes_next};
 use super::uses::{Follow, How};
 use super::words::{Names, Seen};
+use super::xargs::is_builtin;
 
 impl Follow<'_> {
     /// Values that a program would take for options if they began like one, and those that name the program which it
@@ -85,11 +86,6 @@ impl Follow<'_> {
     }
 }
 
-/// Parts of the shell that no program can start.
-pub(super) fn is_builtin(program: &str) -> bool {
-    matches!(program, "." | "source" | "eval" | "alias" | "trap")
-}
-
 /// The first word without a dash: the command of `git` or `docker`.
 fn command_of<'w>(program: &str, operands: &'w [Seen]) -> &'w str {
     let mut rest = operands.iter();
@@ -104,32 +100,4 @@ fn command_of<'w>(program: &str, operands: &'w [Seen]) -> &'w str {
         }
     }
     ""
-}
-
-/// The words of `xargs` with what it reads where its mark stands; none: it has no mark.
-pub(super) fn filled(operands: &[Seen], input: &Names) -> Option<Vec<Seen>> {
-    let mut mark = None;
-    let mut words = Vec::new();
-    let mut rest = operands.iter();
-    while let Some(word) = rest.next() {
-        words.push(word.clone());
-        let Some(option) = word.lead.strip_prefix('-') else { break };
-        if let Some(long) = option.strip_prefix("-replace") {
-            mark = Some(long.strip_prefix('=').unwrap_or("{}"));
-        } else if let Some(at) = option.find(['I', 'i']).filter(|_| !option.starts_with('-')) {
-            let attached = option.get(at + 1..).filter(|m| !m.is_empty());
-            let next = attached.is_none() && option.get(at..).is_some_and(|o| o.starts_with('I'));
-            let behind = if next { rest.next() } else { None };
-            words.extend(behind.cloned());
-            mark = attached.or_else(|| behind?.whole.as_deref()).or(Some("{}"));
-        } else if takes("xargs", "").is_some_and(|takes| last_takes(option, takes)) {
-            words.extend(rest.next().cloned());
-        }
-    }
-    let mark = mark?;
-    let mut last = words.pop();
-    last = last.map(|w| w.filled(mark, input).unwrap_or(w));
-    words.extend(last);
-    words.extend(rest.map(|w| w.filled(mark, input).unwrap_or_else(|| w.clone())));
-    Some(words)
 }

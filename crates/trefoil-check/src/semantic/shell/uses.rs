@@ -8,8 +8,8 @@ use super::languages::{UNNAMED, decides_code, language};
 use super::names;
 use super::options::{is_known, starts_another};
 use super::places::run_later;
-use super::starts::{filled, is_builtin};
 use super::words::{DESCRIPTOR, Names, Seen, VALUE, flat, guess, key, whole};
+use super::xargs::{filled, is_builtin};
 
 /// What becomes of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -76,15 +76,6 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<u64> {
     }
 }
 
-/// Says that no model answers within a part of a second: mostly another unit was meant.
-pub fn check_model_call(reader: &Reader<'_>, ms: u64, at: trefoil_syntax::Span, what: &str) {
-    if ms < 1_000 {
-        let message = format!("`{what}` is {ms} ms; hardly any model answers in that time");
-        let d = trefoil_syntax::Diagnostic::warning("out-of-range", reader.at(at), message);
-        reader.report(d.help("`s` means seconds, `m` minutes and `ms` milliseconds"));
-    }
-}
-
 /// A duration of a key.
 pub fn field(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;

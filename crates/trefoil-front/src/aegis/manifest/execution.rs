@@ -109,7 +109,6 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     if let Some(entry) = fields.take("iteration_timeout")
         && let Some(ms) = duration::read(reader, &entry.value, "iteration_timeout")
     {
-        duration::check_model_call(reader, ms, entry.value.span, "iteration_timeout");
         execution.iteration_timeout_ms = ms;
         execution.iteration_timeout_at = Some(entry.value.span);
     }

@@ -130,11 +130,6 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         .or_else(|| fields.entry("timeout_seconds"))
         .map(|e| e.value.span)
         .filter(|_| timeout_ms.is_some());
-    if let (Some(ms), Some(StateKind::Agent(_) | StateKind::Parallel(_)), Some(entry)) =
-        (timeout_ms, &kind_body, fields.entry("timeout"))
-    {
-        duration::check_model_call(reader, ms, entry.value.span, "timeout");
-    }
     let max_visits = fields.integer("max_state_visits", 1..=20).and_then(|n| u32::try_from(n).ok()).unwrap_or(5);
     let max_visits_at = fields.entry("max_state_visits").map(|e| e.value.span);
     let transitions = fields.take("transitions").map(|e| transition::read_all(reader, &e.value));

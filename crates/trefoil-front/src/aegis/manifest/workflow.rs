@@ -13,7 +13,6 @@ use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
 use super::words;
-use crate::mend::respelt;
 use crate::read::to_value;
 use crate::{Fields, Reader};
 
@@ -37,6 +36,8 @@ pub struct Workflow {
     pub states: Vec<State>,
     /// Written as a list.
     pub list_form: bool,
+    /// The names of the volumes that containers may mount.
+    pub shared_volumes: Vec<Text>,
     /// State entries altogether.
     pub max_entries: u32,
     /// Where that is written.
@@ -70,6 +71,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
         initial: None,
         states: Vec::new(),
         list_form: false,
+        shared_volumes: Vec::new(),
         max_entries: 50,
         max_entries_at: None,
         span: head,
@@ -81,6 +83,9 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
         workflow.input_schema = m.take("input_schema").and_then(read);
         workflow.output_schema = m.take("output_schema").and_then(read);
         workflow.output_template = m.take("output_template").map(|e| e.value.clone());
+        if let Some(node) = workflow.output_template.as_ref().filter(|node| node.mapping().is_none()) {
+            reader.wrong_type(node, "output_template", "a mapping");
+        }
         m.finish();
     }
     if let Some(entry) = fields.require("spec") {
@@ -107,7 +112,8 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
         workflow.max_entries = u32::try_from(max).unwrap_or(50);
         workflow.max_entries_at = spec.entry("max_total_transitions").map(|e| e.value.span);
     }
-    let shared = spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
+    workflow.shared_volumes =
+        spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
     if let Some(entry) = spec.take("volumes") {
         declared::mounts(reader, &entry.value);
     }
@@ -134,7 +140,6 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
     // The list form starts with its first entry.
     workflow.initial =
         if workflow.list_form { spec.text("initial_state") } else { spec.require_text("initial_state") }.cloned();
-    check_mounts(reader, &workflow.states, &shared);
 }
 
 fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
@@ -248,30 +253,4 @@ fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
     storage.finish();
     reader.warning("no-effect", span, "`storage` has no effect: volumes are not mounted");
     names
-}
-
-fn check_mounts(reader: &Reader<'_>, states: &[State], shared: &[Text]) {
-    if shared.is_empty() {
-        return;
-    }
-    for state in states {
-        let Some(state::StateKind::Container(container)) = &state.kind else { continue };
-        for volume in &container.volumes {
-            if &*volume.value == "workspace" || shared.iter().any(|s| s.value == volume.value) {
-                continue;
-            }
-            let d = Diagnostic::error(
-                "unknown-reference",
-                reader.at(volume.span),
-                format!("unknown shared volume `{}`", volume.value),
-            );
-            let near = trefoil_syntax::suggest::near(&volume.value, shared.iter().map(|s| &*s.value));
-            reader.report(match near {
-                Some(near) => {
-                    respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(volume.span), volume, near)
-                }
-                None => d,
-            });
-        }
-    }
 }

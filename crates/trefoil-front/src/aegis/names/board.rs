@@ -1,6 +1,7 @@
 //! The Blackboard and the start input: keys that the manifest writes, fields that it declares, and what anybody who starts
 //! a run may add.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{Defined, Source};
@@ -8,7 +9,7 @@ use trefoil_template::Value;
 
 use super::known::{ALWAYS, Input, Key, Moment, WorkflowNames};
 use super::paths::Before;
-use crate::names::{Entry, Found, Names, Sort, loose};
+use crate::names::{Entry, Found, Listed, Names, Sort, loose};
 
 /// A field of what a run or an agent is started with; those that are free come undeclared as well.
 pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
@@ -69,6 +70,12 @@ impl Names for Keys {
     fn all(&self) -> Vec<(Arc<str>, Entry)> {
         self.names.keys.keys().filter_map(|name| found(name, self.get(name))).collect()
     }
+}
+
+/// The type of the Blackboard with these keys.
+pub fn type_of_keys(keys: &BTreeMap<Arc<str>, Key>) -> Value {
+    let keys = keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
+    Listed::of(keys).others(loose(Entry::new(Value::Bool(true)))).schema()
 }
 
 /// A key that the manifest writes. A start input may have it as well.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Declaration, DeclarationKind, Lead};
+use trefoil_ir::{Declaration, DeclarationKind, Impossible, Lead};
 use trefoil_syntax::{Location, Span, suggest};
 use trefoil_template::Value;
 
@@ -62,12 +62,26 @@ fn declare_leads(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames
     initial.chain(states).for_each(|lead| reader.facts(|f| f.lead(lead)));
 }
 
+/// Notes conditions that cannot hold for what the states leave that they are of.
+fn declare_impossible(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames) {
+    for (state, named) in workflow.states.iter().zip(&names.states) {
+        for transition in state.written() {
+            let Some(condition) = &transition.condition else { continue };
+            let Some(why) = named.never_holds(condition) else { continue };
+            let word = condition.describe();
+            let word = word.split(' ').next().unwrap_or_default().into();
+            reader.facts(|f| f.impossible(Impossible { at: reader.at(transition.at), word, why }));
+        }
+    }
+}
+
 /// Notes what a workflow declares.
 pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<WorkflowNames>) {
     if !reader.wants_facts() {
         return;
     }
     declare_leads(reader, workflow, names);
+    declare_impossible(reader, workflow, names);
     let whole = reader.at(workflow.identity.at);
     let output = workflow.output_schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
     if !workflow.identity.name.is_empty() {

@@ -1,7 +1,7 @@
 //! What is known of a workflow's names, wherever a text is: its states, its keys, its input.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use trefoil_ir::{Slot, SlotId, Source};
 use trefoil_syntax::Location;
@@ -30,8 +30,8 @@ pub struct WorkflowNames {
     pub input: Input,
     /// Which states run before which.
     pub paths: Paths,
-    /// The type of the Blackboard, computed on first use.
-    pub(super) blackboard: OnceLock<Value>,
+    /// The type of the Blackboard.
+    pub(super) blackboard: Value,
     pub(super) workflow: Arc<str>,
     pub(super) version: Arc<str>,
 }
@@ -67,8 +67,8 @@ pub struct StateNames {
     pub slot: SlotId,
     /// What its result looks like.
     pub outcome: Outcome,
-    /// The type of its result, computed on first use.
-    pub(super) schema: OnceLock<Value>,
+    /// The type of its result.
+    pub(super) schema: Value,
     /// What those answer whom it calls.
     pub answers: Vec<Answer>,
     /// Threshold and agreement of its consensus.
@@ -217,10 +217,14 @@ impl WorkflowNames {
     }
     /// What a person answered: the text, or the `response` of an answer that is an object.
     pub fn response(&self, state: usize) -> Source {
-        let slot = self.slot(state);
-        Source::Either(
-            Box::new(Source::Member(slot, path(&["output", "response"]))),
-            Box::new(Source::Member(slot, path(&["response"]))),
-        )
+        response(self.slot(state))
     }
+}
+
+/// What a person answered, in a slot.
+pub fn response(slot: SlotId) -> Source {
+    Source::Either(
+        Box::new(Source::Member(slot, path(&["output", "response"]))),
+        Box::new(Source::Member(slot, path(&["response"]))),
+    )
 }

@@ -6,7 +6,7 @@ use trefoil_ir::{Defined, Source};
 use trefoil_template::Value;
 
 use super::answer::Answer;
-use super::known::{Outcome, StateNames, WorkflowNames};
+use super::known::{Outcome, StateNames, WorkflowNames, response};
 use super::spelling::path;
 use super::whole;
 use crate::names::Members;
@@ -62,8 +62,7 @@ const METADATA: [&str; 9] = [
 /// The result of a state, named by so many segments. Whether it is there by then is not said here.
 pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
     let inside = Fields { names: names.clone(), state, depth };
-    let made = || inside.schema();
-    let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.get_or_init(made).clone());
+    let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.clone());
     let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
     Entry { schema, ..Entry::names(inside) }
         .read(Source::Slot(names.slot(state)), depth)
@@ -95,7 +94,7 @@ impl Names for Fields {
     fn get(&self, name: &str) -> Found {
         match self.named() {
             Named::Others(listed) => listed.get(name),
-            Named::Fields(state, names) if names.contains(&name) => Found::Is(self.field(state, name)),
+            Named::Fields(state, names) if names.contains(&name) => Found::Is(field(state, self.depth, name)),
             Named::Fields(_, names) => {
                 let names = names.iter().map(|name| Arc::from(*name)).collect();
                 Found::Never(Nothing { what: Some("an object"), names })
@@ -107,7 +106,7 @@ impl Names for Fields {
         match self.named() {
             Named::Others(listed) => listed.all(),
             Named::Fields(state, names) => {
-                names.iter().map(|name| (Arc::from(*name), self.field(state, name))).collect()
+                names.iter().map(|name| (Arc::from(*name), field(state, self.depth, name))).collect()
             }
         }
     }
@@ -132,102 +131,99 @@ impl Fields {
             None => Named::Others(Box::default()),
             Some(state) => match names(&state.outcome) {
                 Some(names) => Named::Fields(state, names),
-                None => Named::Others(Box::new(self.open(state))),
+                None => Named::Others(Box::new(open(state))),
             },
         }
     }
+}
 
-    /// Its type.
-    fn schema(&self) -> Value {
-        match self.named() {
-            Named::Others(listed) => listed.schema(),
-            Named::Fields(state, names) => {
-                object_of(names.iter().map(|name| (Arc::from(*name), self.field(state, name).schema)))
-            }
+/// The type of a state's result.
+pub fn schema(state: &StateNames) -> Value {
+    match names(&state.outcome) {
+        Some(names) => object_of(names.iter().map(|name| (Arc::from(*name), field(state, 0, name).schema))),
+        None => open(state).schema(),
+    }
+}
+
+/// One of the fields of a result that so many segments name.
+fn field(state: &StateNames, depth: u16, name: &str) -> Entry {
+    match (&state.outcome, name) {
+        (_, "execution_id") => run_id(depth),
+        (Outcome::Container, "output") => container(),
+        (Outcome::Container, name) if name != "error" => container_field(name),
+        (_, "error" | "status") => text(),
+        (Outcome::Containers(steps), "output") => {
+            Listed::of(steps.iter().map(|step| (step.clone(), container()))).entry()
         }
+        (Outcome::Agent, "output") => answer(state.answers.first()),
+        (Outcome::Agent, what) => measure(state, depth, what),
+        (Outcome::Parallel { .. }, name) => parallel(&state.answers, name),
+        (Outcome::Human, "response") => any().read(response(state.slot), depth + 1),
+        (Outcome::Human, "feedback") => member(state, depth, &["output", "feedback"]),
+        (Outcome::Human, "output") => replied(state, depth),
+        (Outcome::Update, "updated") => Entry::new(list_of(text_type())),
+        (Outcome::Command | Outcome::Echo | Outcome::Update, "output") => printed(state, depth),
+        (_, "exit_code") => integer(),
+        (_, "stdout" | "stderr") => text(),
+        _ => any(),
     }
+}
 
-    /// One of the fields.
-    fn field(&self, state: &StateNames, name: &str) -> Entry {
-        match (&state.outcome, name) {
-            (_, "execution_id") => self.run_id(),
-            (Outcome::Container, "output") => container(),
-            (Outcome::Container, name) if name != "error" => container_field(name),
-            (_, "error" | "status") => text(),
-            (Outcome::Containers(steps), "output") => {
-                Listed::of(steps.iter().map(|step| (step.clone(), container()))).entry()
-            }
-            (Outcome::Agent, "output") => answer(state.answers.first()),
-            (Outcome::Agent, what) => self.measure(state, what),
-            (Outcome::Parallel { .. }, name) => parallel(&state.answers, name),
-            (Outcome::Human, "response") => any().read(self.names.response(self.state), self.depth + 1),
-            (Outcome::Human, "feedback") => self.member(state, &["output", "feedback"]),
-            (Outcome::Human, "output") => self.replied(),
-            (Outcome::Update, "updated") => Entry::new(list_of(text_type())),
-            (Outcome::Command | Outcome::Echo | Outcome::Update, "output") => self.printed(state),
-            (_, "exit_code") => integer(),
-            (_, "stdout" | "stderr") => text(),
-            _ => any(),
-        }
-    }
+fn run_id(depth: u16) -> Entry {
+    text().read(Source::RunId, depth + 1)
+}
 
-    fn run_id(&self) -> Entry {
-        text().read(Source::RunId, self.depth + 1)
-    }
+fn member(state: &StateNames, depth: u16, at: &[&str]) -> Entry {
+    any().read(Source::Member(state.slot, path(at)), depth + 1)
+}
 
-    fn member(&self, state: &StateNames, at: &[&str]) -> Entry {
-        any().read(Source::Member(state.slot, path(at)), self.depth + 1)
-    }
+/// Another workflow leaves what it likes, beside what every state has.
+fn open(state: &StateNames) -> Listed {
+    let of = state.answers.first().cloned().unwrap_or_default();
+    let declared = of.schema.get("properties").and_then(Value::as_object);
+    let fields: Vec<(Arc<str>, Entry)> = declared
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| {
+            let (at, inner) = of.members.get(name).unwrap_or_default();
+            (name.clone(), loose(Entry::new(schema.clone()).declared(at).members(inner)))
+        })
+        .collect();
+    let closed = declared.is_some();
+    let own = [("status", text()), ("error", text()), ("output", answer(Some(&of)))];
+    let own = own.into_iter().map(|(name, entry)| (Arc::from(name), entry));
+    let others = any().defined(if closed { Defined::Never } else { Defined::Always });
+    Listed::of(own.chain(fields)).others(others)
+}
 
-    /// Another workflow leaves what it likes, beside what every state has.
-    fn open(&self, state: &StateNames) -> Listed {
-        let of = state.answers.first().cloned().unwrap_or_default();
-        let declared = of.schema.get("properties").and_then(Value::as_object);
-        let fields: Vec<(Arc<str>, Entry)> = declared
-            .into_iter()
-            .flatten()
-            .map(|(name, schema)| {
-                let (at, inner) = of.members.get(name).unwrap_or_default();
-                (name.clone(), loose(Entry::new(schema.clone()).declared(at).members(inner)))
-            })
-            .collect();
-        let closed = declared.is_some();
-        let own = [("status", text()), ("error", text()), ("output", answer(Some(&of)))];
-        let own = own.into_iter().map(|(name, entry)| (Arc::from(name), entry));
-        let others = any().defined(if closed { Defined::Never } else { Defined::Always });
-        Listed::of(own.chain(fields)).others(others)
-    }
+/// A number of a verdict, which is in the answer.
+fn measure(state: &StateNames, depth: u16, what: &str) -> Entry {
+    let number = number().read(Source::Member(state.slot, path(&["output", what])), depth + 1);
+    let object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
+    let lacks = |answer: &Answer| is_closed(&answer.schema, what) && object(&answer.schema);
+    number.defined(if state.answers.first().is_some_and(lacks) { Defined::Never } else { Defined::Always })
+}
 
-    /// A number of a verdict, which is in the answer.
-    fn measure(&self, state: &StateNames, what: &str) -> Entry {
-        let number = number().read(Source::Member(state.slot, path(&["output", what])), self.depth + 1);
-        let object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
-        let lacks = |answer: &Answer| is_closed(&answer.schema, what) && object(&answer.schema);
-        number.defined(if state.answers.first().is_some_and(lacks) { Defined::Never } else { Defined::Always })
-    }
+/// `output` of a person: what was answered; its members are those of an answer that is an object.
+fn replied(state: &StateNames, depth: u16) -> Entry {
+    let replied = Listed::default().others(any()).read_whole(response(state.slot), depth + 1);
+    Entry { schema: Value::Bool(true), ..replied.entry() }
+}
 
-    /// `output` of a person: what was answered; its members are those of an answer that is an object.
-    fn replied(&self) -> Entry {
-        let response = self.names.response(self.state);
-        let replied = Listed::default().others(any()).read_whole(response, self.depth + 1);
-        Entry { schema: Value::Bool(true), ..replied.entry() }
-    }
-
-    /// `output` of a command: what it printed; its members are those of the JSON that it printed.
-    fn printed(&self, state: &StateNames) -> Entry {
-        let depth = self.depth + 1;
-        let own = |entry: Entry| entry.read(Source::Slot(state.slot), depth);
-        let printed = Listed::new([
-            ("stdout", own(text())),
-            ("stderr", own(text())),
-            ("exit_code", own(integer())),
-            ("status", own(text())),
-        ]);
-        let json = any().read(Source::Member(state.slot, path(&["json"])), depth);
-        let printed = printed.others(json).read_whole(Source::Member(state.slot, path(&["stdout"])), depth);
-        // Text when it is printed whole.
-        Entry { schema: Value::Bool(true), ..printed.entry() }
-    }
+/// `output` of a command: what it printed; its members are those of the JSON that it printed.
+fn printed(state: &StateNames, depth: u16) -> Entry {
+    let depth = depth + 1;
+    let own = |entry: Entry| entry.read(Source::Slot(state.slot), depth);
+    let printed = Listed::new([
+        ("stdout", own(text())),
+        ("stderr", own(text())),
+        ("exit_code", own(integer())),
+        ("status", own(text())),
+    ]);
+    let json = any().read(Source::Member(state.slot, path(&["json"])), depth);
+    let printed = printed.others(json).read_whole(Source::Member(state.slot, path(&["stdout"])), depth);
+    // Text when it is printed whole.
+    Entry { schema: Value::Bool(true), ..printed.entry() }
 }
 
 fn any() -> Entry {

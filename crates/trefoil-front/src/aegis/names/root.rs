@@ -128,23 +128,14 @@ impl Root {
 
     fn blackboard(&self) -> Entry {
         let inside = Self { names: self.names.clone(), moment: self.moment, depth: 1 };
-        let schema = self.context();
+        let schema = self.names.blackboard.clone();
         Entry { schema, ..Entry::names(inside) }.note("the context, the start input and updates")
-    }
-
-    /// The type of the Blackboard.
-    fn context(&self) -> Value {
-        let made = || {
-            let keys = self.names.keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
-            Listed::of(keys).others(any()).schema()
-        };
-        self.names.blackboard.get_or_init(made).clone()
     }
 
     fn workflow(&self) -> Entry {
         let (fixed, next) = (self.names.fixed, self.depth + 2);
         let constant = |text: &Arc<str>| self::text().read(Source::Const(Value::Str(text.clone())), next);
-        let context = Entry { schema: self.context(), ..Entry::names(self.keys(next)) }
+        let context = Entry { schema: self.names.blackboard.clone(), ..Entry::names(self.keys(next)) }
             .read(Source::Slot(fixed.blackboard), next)
             .note("the context, overlaid by the start input and updates");
         let task = any()

@@ -1,7 +1,7 @@
 //! The names of a workflow, from its manifest.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
@@ -10,6 +10,7 @@ use trefoil_template::Value;
 use super::answer::Answer;
 use super::known::{Fixed, Input, Key, Moment, Outcome, Slots, StateNames, WorkflowNames};
 use super::paths::{Before, Paths};
+use super::{board, result};
 use crate::aegis::directory::Directory;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::state::{State, StateKind};
@@ -44,13 +45,14 @@ impl WorkflowNames {
             .collect();
         // Of two states of one name (reported) the first is meant.
         let by_name = states.iter().enumerate().rev().map(|(i, s)| (s.name.clone(), i)).collect();
+        let keys = keys(file, workflow, &states);
         let mut names = Self {
             fixed,
-            keys: keys(file, workflow, &states),
+            blackboard: board::type_of_keys(&keys),
+            keys,
             states,
             by_name,
             input: Input::of(file, workflow.input_schema.as_ref()),
-            blackboard: OnceLock::new(),
             paths: Paths::new(0, &[], Vec::new()),
             workflow: workflow.identity.name.clone(),
             version: workflow.identity.version.clone().unwrap_or_else(|| "1.0.0".into()),
@@ -90,7 +92,7 @@ fn named(
         span: Location::new(file, state.span),
         slot: slots.add(state.name.clone()),
         outcome: Outcome::Open,
-        schema: OnceLock::new(),
+        schema: Value::Bool(true),
         answers,
         consensus: (None, None),
         given_feedback,
@@ -125,6 +127,7 @@ fn named(
         }
         Some(StateKind::Subworkflow(_)) | None => {}
     }
+    named.schema = result::schema(&named);
     named
 }
 

@@ -120,11 +120,11 @@ fn called<'p>(units: &mut Units<'p>, reader: &Reader<'_>, llm: &Llm<'p>) -> Vec<
         Tool::Agent { target, .. } => Some(*target),
         _ => None,
     });
-    let document = |target| match units.reference(reader, target) {
+    let mut document = |target| match units.reference(reader, target) {
         Some((document, _)) => Callee::Document(document),
         None => Callee::Nobody,
     };
-    let mut all: Vec<_> = targets.map(document).collect();
+    let mut all: Vec<_> = targets.map(&mut document).collect();
     for spawned in &llm.spawnable {
         let at = match spawned {
             Target::Ref(text) => text.span,

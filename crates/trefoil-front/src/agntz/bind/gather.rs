@@ -37,7 +37,7 @@ pub struct Opened<'p> {
     /// What it says; none: it is no agent (reported).
     pub agent: Option<Arc<Agent<'p>>>,
     /// What reading found.
-    pub findings: RefCell<Findings>,
+    pub findings: Findings,
     /// The flows of its agents, in the order in which they are written.
     pub flows: VecDeque<FlowId>,
     /// How many agents call it, one above the other.
@@ -107,7 +107,7 @@ impl<'p> Gathered<'p> {
         next.extend(agent.clone().map(|agent| Next::Agent(agent, 0)));
         let opened = Opened {
             agent,
-            findings,
+            findings: findings.into_inner(),
             flows: VecDeque::new(),
             depths: Depths::default(),
             calls: Vec::new(),

@@ -1,5 +1,5 @@
 //! From manifests to bound agents: references resolved over the project, the names of every agent, each text bound where it
-//! is. What cannot be resolved is reported here; all other mistakes are for `lint` to find.
+//! is. What cannot be resolved is noted; the mistakes in it are for `lint` to find.
 
 mod agent;
 mod declare;
@@ -9,6 +9,7 @@ mod pipeline;
 mod reference;
 mod subject;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
@@ -27,8 +28,8 @@ use crate::project::Project;
 use crate::read::{Findings, Reader};
 
 use gather::Gathered;
-use index::Ids;
-pub use index::id_of;
+pub use index::{Ids, id_of};
+pub use reference::{LostReference, NoAgent, file_stem};
 
 /// The agents that entries reach, by document.
 pub struct Units<'p> {
@@ -40,8 +41,10 @@ pub struct Units<'p> {
     pub flows: u32,
     /// What reading and binding found.
     pub findings: Findings,
+    /// References that lead to no single agent, in the order of finding.
+    pub lost: Vec<LostReference<'p>>,
     /// Who is called what.
-    ids: Ids<'p>,
+    pub ids: Ids<'p>,
     /// The document that is being bound, and its id.
     current: Option<(usize, Arc<str>)>,
     /// The flows of its agents, in the order in which they are written.
@@ -178,6 +181,7 @@ pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) ->
         agents: BTreeMap::new(),
         flows,
         findings: findings.apart(),
+        lost: Vec::new(),
         ids,
         current: None,
         own_flows: VecDeque::new(),
@@ -187,13 +191,14 @@ pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) ->
     let mut documents = documents;
     for at in order {
         let (Some(opened), Some(found)) = (documents.remove(&at), project.documents.get(at)) else { continue };
+        let findings = RefCell::new(opened.findings);
         let agent = opened.agent.map(|agent| {
-            let reader = Reader::of(project, found, &opened.findings);
+            let reader = Reader::of(project, found, &findings);
             units.current = Some((at, agent.name().into()));
             (units.own_flows, units.depth) = (opened.flows, opened.depths.deepest());
             agent::bind(&mut units, &reader, agent, None, entries.contains(&at))
         });
-        units.findings.absorb(opened.findings.into_inner());
+        units.findings.absorb(findings.into_inner());
         units.agents.insert(at, agent);
     }
     units

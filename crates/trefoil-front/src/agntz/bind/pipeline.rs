@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Position, types};
-use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
 use super::subject::{Outcome, Subject};
 use super::{Slots, Texts, Units, declare};
 use crate::agntz::ids::{AgentRef, state_key};
-use crate::agntz::manifest::{OutputMap, Pipeline, Step, Target};
+use crate::agntz::manifest::{OutputMap, Pipeline, Target};
 use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName};
 use crate::agntz::signature::Exported;
 use crate::learn;
@@ -26,15 +25,6 @@ pub fn order(pipeline: &Pipeline<'_>, parallel: bool) -> Order {
     }
 }
 
-/// The text that says where a step's output lands, where there is one.
-pub fn chosen_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
-    let inline = match &step.target {
-        Target::Inline(agent) => agent.state_key,
-        Target::Ref(_) | Target::Nobody => None,
-    };
-    step.state_key.or(inline)
-}
-
 /// Names the steps of a pipeline.
 pub fn name(
     units: &Units<'_>,
@@ -49,7 +39,7 @@ pub fn name(
             Target::Inline(agent) => agent.name(),
             Target::Nobody => "",
         };
-        let chosen = chosen_key(step);
+        let chosen = step.chosen_key();
         let key: Arc<str> = match chosen {
             Some(text) => text.value.clone(),
             // steps that call nobody (reported) must not collide with each other

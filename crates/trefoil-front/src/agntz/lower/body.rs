@@ -27,7 +27,7 @@ impl Body {
 
 /// A step that stands for something that is not run.
 pub fn refused(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, refusal: &Refusal) -> StepId {
-    let step = Refused { feature: (&*refusal.feature).into(), message: refusal.help.into() };
+    let step = Refused { feature: refusal.feature.into(), message: refusal.help.into() };
     let mut step = plain(StepKind::Refused(step), Location::new(bound.at.file, refusal.span));
     step.label = bound.entry.then(|| bound.id.clone());
     lowering.builder.step(step)

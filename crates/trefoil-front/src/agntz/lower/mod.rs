@@ -17,7 +17,6 @@ use trefoil_ir::{FlowId, Program};
 
 use super::bind::Units;
 use crate::build::Builder;
-pub use pipeline::labels;
 
 /// A program under construction.
 struct Lowering<'u, 'p> {

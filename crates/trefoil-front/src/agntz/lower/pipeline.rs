@@ -91,7 +91,7 @@ fn steps(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, pipeline: &Pip
 }
 
 /// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.
-pub fn labels(scope: &AgentNames) -> Vec<Arc<str>> {
+fn labels(scope: &AgentNames) -> Vec<Arc<str>> {
     let mut taken: HashSet<Arc<str>> = HashSet::default();
     let mut repeats: HashMap<Arc<str>, usize> = HashMap::default();
     let label = |step: &StepName| {

@@ -63,7 +63,12 @@ pub fn skills<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
         }
     }
     if !items.is_empty() {
-        llm.refusals.push(Refusal::new("skills", entry.key.span, "write the text of the skill into `instruction`"));
+        llm.refusals.push(Refusal::report(
+            reader,
+            "skills",
+            entry.key.span,
+            "write the text of the skill into `instruction`",
+        ));
     }
 }
 
@@ -86,7 +91,7 @@ pub fn resources<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     }
     if !resources.entries().is_empty() {
         let help = "pass what the agent should know as input";
-        llm.refusals.push(Refusal::new("resources", entry.key.span, help));
+        llm.refusals.push(Refusal::report(reader, "resources", entry.key.span, help));
     }
 }
 
@@ -122,7 +127,7 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
         match inner.word("kind", &[("ref", true), ("inline", false)]) {
             Some(true) => {
                 if let Some(id) = inner.require_text("agentId")
-                    && spawn_ref(reader, id, own, &mut named)
+                    && spawn_ref(reader, id, &mut named)
                 {
                     llm.spawnable.push(Target::Ref(id));
                 }
@@ -143,17 +148,14 @@ pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option
 }
 
 /// Whether it is one more agent.
-fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, own: Option<&Text>, named: &mut Vec<&'n str>) -> bool {
+fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, named: &mut Vec<&'n str>) -> bool {
     let target = AgentRef::parse(&id.value).map_or(&*id.value, |r| r.id);
-    let is_own = own.is_some_and(|own| &*own.value == target);
     let is_known = named.contains(&target);
-    if is_own {
-        reader.error("reference-cycle", id.span, format!("`{target}` cannot spawn itself"));
-    } else if is_known {
+    if is_known {
         reader.warning("duplicate-id", id.span, format!("`{target}` is listed twice"));
     }
     named.push(target);
-    !is_own && !is_known
+    !is_known
 }
 
 fn spawn_inline<'n>(

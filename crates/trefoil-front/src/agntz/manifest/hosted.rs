@@ -29,7 +29,12 @@ pub fn transcription<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
         }
         settings.finish();
     }
-    let refusal = Refusal::new("kind: transcription", span, "transcribe before the run, and pass the text as input");
+    let refusal = Refusal::report(
+        fields.reader,
+        "kind: transcription",
+        span,
+        "transcribe before the run, and pass the text as input",
+    );
     Hosted { refusal, instruction, prompt: None }
 }
 
@@ -45,7 +50,7 @@ pub fn image<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
         pair(&mut settings, "aspectRatio", ':', "`WIDTH:HEIGHT`");
         settings.finish();
     }
-    let refusal = Refusal::new("kind: image", span, "create images outside the workflow");
+    let refusal = Refusal::report(fields.reader, "kind: image", span, "create images outside the workflow");
     Hosted { refusal, instruction, prompt }
 }
 

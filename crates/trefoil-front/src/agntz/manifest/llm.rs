@@ -1,15 +1,15 @@
 //! `kind: llm`: what is written.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::examples::Example;
 use super::{Http, Model, Target};
 use crate::agntz::schema::Schema;
+use crate::read::Reader;
 
 /// An agent that is one model call.
 pub struct Llm<'n> {
@@ -101,7 +101,7 @@ pub struct McpTool<'n> {
 #[derive(Debug, Clone)]
 pub struct Refusal {
     /// As the warning names it.
-    pub feature: Cow<'static, str>,
+    pub feature: &'static str,
     /// Where it is.
     pub span: Span,
     /// What to do instead.
@@ -109,8 +109,10 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A feature at a place.
-    pub fn new(feature: impl Into<Cow<'static, str>>, span: Span, help: &'static str) -> Self {
-        Self { feature: feature.into(), span, help }
+    /// Reports a feature, and keeps what the step needs to say.
+    pub fn report(reader: &Reader<'_>, feature: &'static str, span: Span, help: &'static str) -> Self {
+        let message = format!("`{feature}` is not supported yet: a run that can reach it does not start");
+        reader.report(Diagnostic::warning("refused", reader.at(span), message).help(help));
+        Self { feature, span, help }
     }
 }

@@ -1,12 +1,15 @@
 //! `kind: sequential` and `kind: parallel`: steps, loop, output map.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{entry_span, not_empty, value_wanted};
 use super::{Agent, Place, agent};
+use crate::agntz::ids::state_key;
 use crate::read::{Fields, Reader};
 
 /// A pipeline.
@@ -41,6 +44,17 @@ pub struct Step<'n> {
     pub span: Span,
     /// All of it.
     pub whole: Span,
+}
+
+impl<'n> Step<'n> {
+    /// The text that says where its output lands, where there is one.
+    pub fn chosen_key(&self) -> Option<&'n Text> {
+        let inline = match &self.target {
+            Target::Inline(agent) => agent.state_key,
+            Target::Ref(_) | Target::Nobody => None,
+        };
+        self.state_key.or(inline)
+    }
 }
 
 /// Who a step calls.
@@ -112,7 +126,28 @@ fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<
         reader.error("wrong-type", entry.key.span, format!("`{key}` needs at least one {what}"));
     }
     let a_what = format!("a {what}");
-    items.iter().filter_map(|n| step(reader, n, &a_what)).collect()
+    let steps: Vec<Step<'n>> = items.iter().filter_map(|n| step(reader, n, &a_what)).collect();
+    repeated_ids(reader, &steps);
+    steps
+}
+
+/// Agents of one id that are written in several steps: traces and events cannot tell them apart by it. Of two whose outputs land
+/// under one key more is said than that.
+fn repeated_ids(reader: &Reader<'_>, steps: &[Step<'_>]) {
+    let mut seen: HashMap<&str, Vec<(Cow<'_, str>, Span)>> = HashMap::default();
+    for step in steps {
+        let Target::Inline(agent) = &step.target else { continue };
+        let Some(id) = agent.id else { continue };
+        let key = step.chosen_key().map_or_else(|| state_key(&id.value).into(), |text| Cow::from(&*text.value));
+        let before = seen.entry(&id.value).or_default();
+        // One agent that two steps share by an alias can have no other id.
+        if let Some((_, first)) = before.iter().find(|(other, at)| *other != key && *at != id.span) {
+            let message = format!("two agents of this pipeline have the id `{}`", id.value);
+            let d = Diagnostic::warning("duplicate-id", reader.at(id.span), message);
+            reader.report(d.label(reader.at(*first), "the other one").help("rename one of them"));
+        }
+        before.push((key, id.span));
+    }
 }
 
 /// The keys of a step beside its `input`.

@@ -68,7 +68,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 named.extend(name);
                 llm.callbacks.push(callback);
                 let help = "call its address with an http tool";
-                llm.refusals.push(Refusal::new("kind: callback", item.span, help));
+                llm.refusals.push(Refusal::report(reader, "kind: callback", item.span, help));
             }
             Word::Client => {
                 let (client, tool) = client(&mut tool, &clients);

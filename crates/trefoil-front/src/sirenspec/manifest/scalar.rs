@@ -82,16 +82,10 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
     None
 }
 
-/// Whole seconds of a key that bounds one call. Says so when they can hardly have been meant: milliseconds, most often.
+/// Whole seconds of a key that bounds one call, as milliseconds.
 pub fn patience(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;
     let seconds = whole_node(fields.reader, &entry.value, key, Some(Unit::Seconds), 1..=1_000_000_000)?;
-    if seconds >= 10_000 {
-        let hours = seconds / 3600;
-        let message = format!("`{key}` is in seconds: {seconds} seconds are {hours} hours");
-        let d = Diagnostic::warning("out-of-range", fields.reader.at(entry.value.span), message);
-        fields.reader.report(d.help(format!("if milliseconds were meant, write `{key}: {}`", (seconds / 1000).max(1))));
-    }
     Some(seconds.unsigned_abs() * 1000)
 }
 

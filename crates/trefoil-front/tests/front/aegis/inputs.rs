@@ -60,13 +60,13 @@ fn what_a_state_gives_is_held_against_what_the_agent_takes() {
         (
             "{\"draft\": {{json workflow.task}}",
             expect![[r#"
-                warning w.yaml 7:40 wrong-type: `a` needs an object, but this is not JSON: EOF while parsing an object (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
+                warning w.yaml 7:40 schema-mismatch: `a` needs an object, but this is not JSON: EOF while parsing an object (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
             "#]],
         ),
         (
             "Review {{workflow.task}}",
             expect![[r#"
-                warning w.yaml 7:40 wrong-type: `a` needs an object, but this is text (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
+                warning w.yaml 7:40 schema-mismatch: `a` needs an object, but this is text (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
             "#]],
         ),
     ] {
@@ -119,7 +119,7 @@ fn what_is_declared_in_another_file_is_shown_there() {
     check(
         &[("w.yaml", &flow("judge")), ("a.yaml", &judge)],
         expect![[r#"
-            warning w.yaml 7:64 out-of-range: the score of `A` is from 0 to 10, but this compares with 0 to 1 (make the agent answer with a score from 0 to 1) [a.yaml 7:88 declared here]
+            warning w.yaml 7:64 missing-score: the score of `A` is from 0 to 10, but this compares with 0 to 1 (make the agent answer with a score from 0 to 1) [a.yaml 7:88 declared here]
         "#]],
     );
     check(

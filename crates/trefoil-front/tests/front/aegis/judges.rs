@@ -56,8 +56,8 @@ fn a_judge_sees_what_it_judges() {
     check(
         &[("worker.yaml", &worker), ("j.yaml", &with("Judge now."))],
         expect![[r#"
-            warning worker.yaml 7:77 no-effect: `j` never sees what it judges: its prompt does not read `input` (write `{{input}}` where the model should read it) [j.yaml 6:49 its prompt]
-            info j.yaml 6:49 no-effect: `prompt_template` does not read `input`, so the model never sees the agent's input (write `{{input}}` where the model should read it)
+            warning worker.yaml 7:77 unused: `j` never sees what it judges: its prompt does not read `input` (write `{{input}}` where the model should read it) [j.yaml 6:49 its prompt]
+            info j.yaml 6:49 unused: `prompt_template` does not read `input`, so the model never sees the agent's input (write `{{input}}` where the model should read it)
         "#]],
     );
     check(&[("worker.yaml", &worker), ("j.yaml", &with("{{input.output}}"))], expect![""]);

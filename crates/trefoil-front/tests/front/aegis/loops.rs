@@ -14,7 +14,7 @@ fn feedback_into_a_loop_that_nothing_reads() {
     with_goal(
         &looped("x"),
         expect![[r#"
-            info 9:120 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` in the `input` of `A`)
+            info 9:120 unused: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` in the `input` of `A`)
         "#]],
     );
     with_goal(&looped("x {{state.feedback}}"), expect![""]);
@@ -25,13 +25,13 @@ fn limits_that_are_never_reached_or_always() {
     check_one(
         &agent("a", "  execution: { iteration_timeout: 60ms }\n"),
         expect![[r#"
-            warning 7:35 out-of-range: `iteration_timeout` is 60 ms; hardly any model answers in that time (`s` means seconds, `m` minutes and `ms` milliseconds)
+            warning 7:35 unlikely-timeout: `iteration_timeout` is 60 ms; hardly any model answers in that time (`s` means seconds, `m` minutes and `ms` milliseconds)
         "#]],
     );
     check_one(
         &agent("a", "  execution: { iteration_timeout: 60m }\n  security: { resources: { timeout: 5m } }\n"),
         expect![[r#"
-            warning 7:35 no-effect: `iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after 300 s
+            warning 7:35 conflicting-limits: `iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after 300 s
         "#]],
     );
     check_one(
@@ -82,7 +82,7 @@ fn feedback_that_another_state_reads_is_gone_by_then() {
     B: { kind: Agent, agent: '{{input.goal}}', input: '{{state.feedback}}', transitions: [{ condition: on_failure, target: B, feedback: Once more. }, { target: END }] }
 ",
         expect![[r#"
-            info 9:118 no-effect: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` in the `input` of `A`)
+            info 9:118 unused: `A` does not read `state.feedback`, so it repeats without seeing this feedback (write `{{state.feedback}}` in the `input` of `A`)
         "#]],
     );
 }

@@ -307,72 +307,72 @@ spec:
             "{ type: integer }",
             "'Title {{A.output}}'",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be a number, not text around a placeholder [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be a number, not text around a placeholder [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: number }",
             "high",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be a number, not this text [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be a number, not this text [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: boolean }",
             "'yes'",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be true or false, not this text [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be true or false, not this text [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: boolean }",
             "'{{workflow.context.list}}'",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be true or false, not a list [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be true or false, not a list [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: string, enum: [a, b] }",
             "c",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be one of `a`, `b` [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be one of `a`, `b` [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: string }",
             "5",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be text, not a number [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be text, not a number [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: string }",
             "[a]",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be text, not a list [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be text, not a list [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: array, items: { type: string } }",
             "['x', 1]",
             expect![[r#"
-            warning 6:31 wrong-type: `v` does not match `output_schema`: it must be text, not a number [5:48 declared here]
-        "#]],
+                warning 6:31 schema-mismatch: `v` does not match `output_schema`: it must be text, not a number [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: array }",
             "'{{workflow.context.n}}'",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it must be a list, not a number [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it must be a list, not a number [5:48 declared here]
+            "#]],
         ),
         (
             "{ type: object, required: [x], additionalProperties: false, properties: { x: {} } }",
             "{ y: z }",
             expect![[r#"
-            warning 6:25 wrong-type: `v` does not match `output_schema`: it needs `x` [5:48 declared here]
-            warning 6:27 wrong-type: `v` does not match `output_schema`: `y` is not declared [5:48 declared here]
-        "#]],
+                warning 6:25 schema-mismatch: `v` does not match `output_schema`: it needs `x` [5:48 declared here]
+                warning 6:27 schema-mismatch: `v` does not match `output_schema`: `y` is not declared [5:48 declared here]
+            "#]],
         ),
     ] {
         check_one(&with(schema, template), expected);
@@ -467,8 +467,8 @@ fn states_that_templates_cannot_name_are_reported() {
     check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: input, kind: System, command: echo }\n    - { name: a.b, kind: System, command: echo }\n",
         expect![[r#"
-            warning 6:15 invalid-name: templates cannot read the result of a state named `input` (use letters, digits, `_` and `-`, and no reserved name)
-            warning 7:15 invalid-name: templates cannot read the result of a state named `a.b` (use letters, digits, `_` and `-`, and no reserved name)
+            warning 6:15 state-key: templates cannot read the result of a state named `input` (use letters, digits, `_` and `-`, and no reserved name)
+            warning 7:15 state-key: templates cannot read the result of a state named `a.b` (use letters, digits, `_` and `-`, and no reserved name)
         "#]],
     );
 }

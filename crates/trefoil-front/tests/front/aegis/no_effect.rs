@@ -74,15 +74,15 @@ fn prompts_show_what_the_agent_is_told_and_given() {
     check_one(
         &prompt("Go."),
         expect![[r#"
-            warning 6:48 no-effect: `instruction` has no effect: `prompt_template` does not read it (write `{{instruction}}` where the model should read it)
-            info 6:48 no-effect: `prompt_template` does not read `input`, so the model never sees the agent's input (write `{{input}}` where the model should read it)
+            warning 6:48 unused: `instruction` has no effect: `prompt_template` does not read it (write `{{instruction}}` where the model should read it)
+            info 6:48 unused: `prompt_template` does not read `input`, so the model never sees the agent's input (write `{{input}}` where the model should read it)
         "#]],
     );
     check_one(&prompt("{{#if instruction}}{{instruction}}{{/if}} {{intent}}"), expect![""]);
     check_one(
         &agent("a", "").replace("Work.", "'Answer {{input}}, and `{{input}}` is a placeholder'"),
         expect![[r#"
-            warning 6:32 no-effect: `{{input}}` stays as it is: `instruction` is not a template (put it in `prompt_template`)
+            warning 6:32 not-a-placeholder: `{{input}}` stays as it is: `instruction` is not a template (put it in `prompt_template`)
         "#]],
     );
 }
@@ -93,7 +93,7 @@ fn what_no_prompt_shows() {
     check_one(
         &agent("a", context),
         expect![[r#"
-            warning 7:36 no-effect: `context` has no effect: the default prompt does not read it (write `{{context}}` in `prompt_template` where the model should read it)
+            warning 7:36 unused: `context` has no effect: the default prompt does not read it (write `{{context}}` in `prompt_template` where the model should read it)
         "#]],
     );
     let shown = "instruction: Work., prompt_template: '{{instruction}} {{input}} {{context}} {{intent}}'";
@@ -104,7 +104,7 @@ fn what_no_prompt_shows() {
     check(
         &[("w.yaml", &flow), ("a.yaml", &agent("a", ""))],
         expect![[r#"
-            warning w.yaml 7:41 no-effect: `intent` has no effect: the prompt of `a` does not read it (write `{{intent}}` in its `prompt_template`, or put the text in `input`)
+            warning w.yaml 7:41 unused: `intent` has no effect: the prompt of `a` does not read it (write `{{intent}}` in its `prompt_template`, or put the text in `input`)
         "#]],
     );
     check(&[("w.yaml", &flow), ("a.yaml", &agent("a", "").replace("instruction: Work.", shown))], expect![""]);
@@ -121,13 +121,13 @@ fn what_the_output_lacks() {
     check_one(
         &out(""),
         expect![[r#"
-            warning 3:37 no-effect: `output_schema` has no effect: without `output_template` the output is the answer of the last state
+            warning 3:37 unused: `output_schema` has no effect: without `output_template` the output is the answer of the last state
         "#]],
     );
     check_one(
         &out(", output_template: { a: x }"),
         expect![[r#"
-            warning 3:120 missing-key: `output_template` has no `b`, but `output_schema` requires it [3:92 required here]
+            warning 3:120 schema-mismatch: `output_template` has no `b`, but `output_schema` requires it [3:92 required here]
         "#]],
     );
     check_one(&out(", output_template: { a: x, b: y }"), expect![""]);
@@ -161,7 +161,7 @@ fn a_result_under_the_name_of_a_state() {
     check(
         &[("w.yaml", &flow), ("child.yaml", &child)],
         expect![[r#"
-            warning w.yaml 7:77 invalid-name: `A` in templates is the result of the state `A`, so this key is never read (choose another key)
+            warning w.yaml 7:77 state-key: `A` in templates is the result of the state `A`, so this key is never read (choose another key)
         "#]],
     );
 }

@@ -151,7 +151,7 @@ fn everything_at_once_and_what_comes_first() {
     check_one(
         &prompt("{{default 10 input.n}} {{default input.n 10}} {{default null input.n}}"),
         expect![[r#"
-            warning 7:42 no-effect: `default` has no effect: the literal `10` comes first (write the value first, and its fallback after it)
+            warning 7:42 redundant: `default` has no effect: the literal `10` comes first (write the value first, and its fallback after it)
         "#]],
     );
 }
@@ -178,7 +178,7 @@ fn placeholders_in_what_is_data() {
         &workflow_with_goal(&format!("    A: {{ kind: Human, prompt: '{{{{workflow.context.hello}}}}', transitions: [{{ target: END }}] }}\n{END}"))
             .replace("spec:\n", "spec:\n  context: { hello: 'Hello {{input.goal}}', example: ['{{your.name}}'] }\n"),
         expect![[r#"
-            warning 7:28 no-effect: `{{input.goal}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
+            warning 7:28 not-a-placeholder: `{{input.goal}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
         "#]],
     );
 }
@@ -194,7 +194,7 @@ fn values_that_are_names_without_braces_or_in_quotes() {
             warning 10:62 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
             warning 10:77 not-a-placeholder: `A.response` is text here, so its value is not read {maybe: "\"{{A.response}}\""}
             warning 10:94 not-a-placeholder: `input.goal` is text here, so its value is not read {maybe: "\"{{input.goal}}\""}
-            warning 11:42 no-effect: `default` has no effect: the literal `none` comes first (write the value first, and its fallback after it)
+            warning 11:42 redundant: `default` has no effect: the literal `none` comes first (write the value first, and its fallback after it)
             warning 11:68 not-a-placeholder: `input.goal` in quotes is text, so its value is not read {maybe: remove the quotes: "input.goal"}
             warning 11:171 not-a-placeholder: `A.response` in quotes is text, so its value is not read {maybe: remove the quotes: "A.response"}
         "#]],
@@ -269,8 +269,8 @@ fn names_of_the_format_in_the_context_stay_as_they_are() {
     check_one(
         &with("{{workflow.contxt.x}} and {{state.nothing}}"),
         expect![[r#"
-            warning 5:21 no-effect: `{{workflow.contxt.x}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
-            warning 5:47 no-effect: `{{state.nothing}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
+            warning 5:21 not-a-placeholder: `{{workflow.contxt.x}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
+            warning 5:47 not-a-placeholder: `{{state.nothing}}` stays as it is: `context` is not a template (write it where the value is used, or set the key in an `update_blackboard` state)
         "#]],
     );
     check_one(&with("write {{name}}, or `run {{workflow.id}} now`, or \"in {{workflow.id}}\""), expect![""]);

@@ -297,12 +297,8 @@ fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
             ("a.yaml", &agent("a")),
         ],
         expect![[r#"
-            warning flow.yaml 11:24 impossible-transition: `exit_code_non_zero` is never true here (the exit code of an agent that answers is 0; write `on_failure` for one that fails)
-            warning flow.yaml 12:24 impossible-transition: `input_equals_yes` is never true here (only a Human state has a response)
-            warning flow.yaml 13:24 impossible-transition: `all_approved` is never true here (only a ParallelAgents state has several scores)
             warning flow.yaml 14:24 missing-key: `score_above` without `threshold` compares with 0 (write `threshold`)
             warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not use it
-            warning flow.yaml 20:24 impossible-transition: `score_above` is never true here (only agents that answer with a verdict have a score)
             warning flow.yaml 21:13 no-effect: `expression` has no effect: a transition without `condition` is always taken (write `condition: custom`)
         "#]],
     );
@@ -359,8 +355,8 @@ fn update_blackboard_keeps_json_and_guards_its_keys() {
     check_one(
         &manifest,
         expect![[r#"
-            error 14:9 invalid-name: `update_blackboard` cannot write `input`: it is a reserved name (choose another key)
-            error 15:9 invalid-name: `update_blackboard` cannot write `SET`: it is the result of a state (choose another key)
+            error 14:9 state-key: `update_blackboard` cannot write `input`: it is a reserved name (choose another key)
+            error 15:9 state-key: `update_blackboard` cannot write `SET`: it is the result of a state (choose another key)
         "#]],
     );
     let good = manifest.replace("        input: x\n        SET: y\n", "");
@@ -481,7 +477,7 @@ fn unknown_agents_are_a_warning_and_several_of_one_name_an_error() {
     check(
         &[("flow.yaml", &manifest), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))],
         expect![[r#"
-            error flow.yaml 5:46 duplicate-id: several agents are named `writr` (rename all but one) [a.yaml 3:19 one of them] [b.yaml 3:19 one of them]
+            error flow.yaml 5:46 ambiguous-reference: several agents are named `writr` (rename all but one) [a.yaml 3:19 one of them] [b.yaml 3:19 one of them]
         "#]],
     );
     let other = workflow("  states: [{ name: A, kind: System, command: echo }]\n");

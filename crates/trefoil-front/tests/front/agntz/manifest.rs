@@ -359,7 +359,7 @@ spawnable:
             error 7:19 unknown-value: `mode` cannot be `write` (available: `read`, `read-write`)
             error 8:3 invalid-name: `9docs` cannot be a resource (start with a letter, then use letters, digits, `_` and `-`)
             error 8:38 wrong-type: `namespace` must be text, not a number {fix: "\"5\""}
-            error 11:14 reference-cycle: `a` cannot spawn itself
+            error 11:14 reference-cycle: `a` calls itself (remove this call; to repeat steps, use `until` and `maxIterations`)
             error 13:23 duplicate-id: `a` is the id of its parent [1:5 the parent]
             error 13:88 unresolved-name: the `instruction` of a spawned agent cannot contain placeholders
             error 14:11 unknown-value: `kind` cannot be `weird` (available: `ref`, `inline`)

@@ -149,7 +149,7 @@ fn a_time_is_in_milliseconds() {
     check_one(
         &agent(60),
         expect![[r#"
-            warning 6:12 out-of-range: `timeoutMs` is 60 ms; hardly any model answers in that time (write `60000` for 60 seconds) {maybe: "60000"}
+            warning 6:12 unlikely-timeout: `timeoutMs` is 60 ms; hardly any model answers in that time (write `60000` for 60 seconds) {maybe: "60000"}
         "#]],
     );
     silent(&agent(2000), "out-of-range");
@@ -160,7 +160,7 @@ fn a_time_is_in_milliseconds() {
     both(
         "",
         expect![[r#"
-            warning p.yaml 3:12 out-of-range: `timeoutMs` is 30 ms; hardly any model answers in that time (write `30000` for 30 seconds) {maybe: "30000"}
+            warning p.yaml 3:12 unlikely-timeout: `timeoutMs` is 30 ms; hardly any model answers in that time (write `30000` for 30 seconds) {maybe: "30000"}
         "#]],
     );
     both(", when: \"{{env.X}}\"", expect![""]);

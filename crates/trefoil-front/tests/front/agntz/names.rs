@@ -76,7 +76,7 @@ inputSchema: { env: string }
             error 4:30 unresolved-name: `env` needs a name after it (write `{{env.NAME}}`)
             error 4:44 property-of-text: `env.A` is text, so `env.A.b` is always empty (remove the rest of the path, or make the value an object)
             error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (remove it: a prompt must not contain secrets)
-            warning 6:16 no-effect: the input `env` is hidden by the namespace `env`
+            warning 6:16 state-key: the input `env` is hidden by the namespace `env`
         "#]],
     );
 }

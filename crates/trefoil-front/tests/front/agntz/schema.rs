@@ -317,13 +317,13 @@ fn a_default_has_to_fit_where_it_is_passed() {
     check_one(
         &two(&words("de, en, fr", ", default: fr"), &words("de, en", "")),
         expect![[r#"
-            warning 6:20 wrong-default: `l` of `b` does not accept the default of `l`: `fr` is not one of `de`, `en` or null [5:126 declared here] [3:16 its default is here]
+            warning 6:20 schema-mismatch: `l` of `b` does not accept the default of `l`: `fr` is not one of `de`, `en` or null [5:126 declared here] [3:16 its default is here]
         "#]],
     );
     check_one(
         &two("{ type: number, default: 2.5 }", "integer"),
         expect![[r#"
-            warning 6:20 wrong-default: `l` of `b` does not accept the default of `l`: 2.5 is not of types `null`, `integer` [5:126 declared here] [3:16 its default is here]
+            warning 6:20 schema-mismatch: `l` of `b` does not accept the default of `l`: 2.5 is not of types `null`, `integer` [5:126 declared here] [3:16 its default is here]
         "#]],
     );
     check_one(&two(&words("de, en, fr", ", default: de"), &words("de, en", "")), expect![""]);

@@ -229,7 +229,7 @@ steps:
     check(
         &manifests,
         expect![[r#"
-            error b.yaml 4:10 reference-cycle: circular references: a -> b -> a (repeat steps with `until` and `maxIterations` instead) [agent.yaml 8:16 called by `a`]
+            error b.yaml 4:10 reference-cycle: circular references: a -> b -> a (remove this call; to repeat steps, use `until` and `maxIterations`) [agent.yaml 8:16 called by `a`]
         "#]],
     );
 }
@@ -243,7 +243,7 @@ steps:
   - ref: a
 "#,
         expect![[r#"
-            error 4:10 reference-cycle: `a` calls itself (repeat steps with `until` and `maxIterations` instead)
+            error 4:10 reference-cycle: `a` calls itself (remove this call; to repeat steps, use `until` and `maxIterations`)
         "#]],
     );
 }
@@ -303,7 +303,7 @@ kind: llm
     check(
         &manifests,
         expect![[r#"
-            error agent.yaml 5:10 duplicate-id: several manifests have the id `two` [two.yaml 1:5 declared here] [two again.yaml 1:5 declared here]
+            error agent.yaml 5:10 ambiguous-reference: several manifests have the id `two` [two.yaml 1:5 declared here] [two again.yaml 1:5 declared here]
         "#]],
     );
 }
@@ -464,13 +464,13 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
         &manifests,
         expect![[r#"
             error agent.yaml 6:14 unknown-input: `c` has no input `topci` (did you mean `topic`? available: `topic`, `number`, `choice`, `list`) [c.yaml 6:3 its inputs] {fix: "topic"}
-            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`) [c.yaml 7:3 declared here]
-            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? available: `x`, `y`) [c.yaml 8:3 declared here] {maybe: agent.yaml 6:48 "x"}
-            error agent.yaml 6:58 wrong-type: `list` of `c` is a list, but this is text (only a single placeholder keeps its type; anything else is text) [c.yaml 9:3 declared here]
-            error agent.yaml 9:21 wrong-type: `topic` of `c` is text, but this is a number [c.yaml 6:3 declared here]
-            error agent.yaml 9:38 wrong-type: `number` of `c` is a number, but this is text (add an `outputSchema` to the agent that this comes from) [c.yaml 7:3 declared here]
-            error agent.yaml 9:55 wrong-type: `choice` of `c` is text, but this is a number [c.yaml 8:3 declared here]
-            error agent.yaml 9:70 wrong-type: `list` of `c` is a list, but this is a number [c.yaml 9:3 declared here]
+            error agent.yaml 6:34 schema-mismatch: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`) [c.yaml 7:3 declared here]
+            error agent.yaml 6:47 schema-mismatch: `choice` of `c` cannot be `z` (did you mean `x`? available: `x`, `y`) [c.yaml 8:3 declared here] {maybe: agent.yaml 6:48 "x"}
+            error agent.yaml 6:58 schema-mismatch: `list` of `c` is a list, but this is text (only a single placeholder keeps its type; anything else is text) [c.yaml 9:3 declared here]
+            error agent.yaml 9:21 schema-mismatch: `topic` of `c` is text, but this is a number [c.yaml 6:3 declared here]
+            error agent.yaml 9:38 schema-mismatch: `number` of `c` is a number, but this is text (add an `outputSchema` to the agent that this comes from) [c.yaml 7:3 declared here]
+            error agent.yaml 9:55 schema-mismatch: `choice` of `c` is text, but this is a number [c.yaml 8:3 declared here]
+            error agent.yaml 9:70 schema-mismatch: `list` of `c` is a list, but this is a number [c.yaml 9:3 declared here]
             error agent.yaml 11:5 missing-input: `input` lacks `a`, which `strict` requires [strict.yaml 5:44 declared here]
         "#]],
     );
@@ -514,7 +514,7 @@ fn agents_in_steps_are_told_apart() {
         &pipeline(&step(", stateKey: b }\n    stateKey: c")),
         expect![[r#"
             warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (rename one of them) [4:18 the other one]
-            warning 5:117 no-effect: `stateKey` has no effect here: the one of the step is used [6:15 the output is written here]
+            warning 5:117 redundant: `stateKey` has no effect here: the one of the step is used [6:15 the output is written here]
         "#]],
     );
     silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");

@@ -315,7 +315,7 @@ fn what_surrounds_an_agent_is_looked_at() {
     check_one(
         &agent("tools: [ { kind: agent, agent: a } ]"),
         expect![[r#"
-            error 5:32 reference-cycle: `a` calls itself (repeat steps with `until` and `maxIterations` instead)
+            error 5:32 reference-cycle: `a` calls itself (remove this call; to repeat steps, use `until` and `maxIterations`)
         "#]],
     );
     let callback = |url: &str, secret: &str| {
@@ -352,4 +352,48 @@ fn what_surrounds_an_agent_is_looked_at() {
     for server in ["https://mcp.example.com/x", "http-tools", "files"] {
         silent(&agent(&format!("tools: [ {{ kind: mcp, server: \"{server}\" }} ]")), "invalid-url");
     }
+}
+
+fn with_tools(more: &str) -> String {
+    format!("id: a\nkind: llm\n{MODEL}\ninstruction: Work.\n{more}\n")
+}
+
+#[test]
+fn a_model_does_not_choose_the_host() {
+    let tool =
+        |url: &str, more: &str| with_tools(&format!("tools: [ {{ kind: http, name: t, url: \"{url}\"{more} }} ]"));
+    check_one(
+        &tool("https://{x}.example.com/a", ""),
+        expect![[r#"
+        warning 5:47 untrusted-tool-url: `x` decides which host the tool calls, and the model chooses it (use a fixed host or one from the environment, and put the value after it)
+    "#]],
+    );
+    check_one(
+        &tool("{scheme}://example.com/a", ""),
+        expect![[r#"
+        error 5:38 invalid-url: `{scheme}://example.com/a` is not an HTTP URL (start it with `https://` and a host)
+        warning 5:39 untrusted-tool-url: `scheme` decides which host the tool calls, and the model chooses it (use a fixed host or one from the environment, and put the value after it)
+    "#]],
+    );
+    for (url, more) in [
+        ("https://h.example.com/{x}", ""),
+        ("https://{{env.HOST}}/{x}", ""),
+        ("https://h.example.com?q={x}", ""),
+        // The manifest gives the value, so the model does not.
+        ("https://{x}.example.com/a", ", params: { x: eu }"),
+    ] {
+        silent(&tool(url, more), "untrusted-tool-url");
+    }
+}
+
+#[test]
+fn agents_that_are_written_where_they_are_spawned_are_looked_at() {
+    check_one(
+        &with_tools(
+            "spawnable: [ { kind: inline, definition: { id: s, kind: llm, model: { provider: openai, name: gpt-5.4-mini }, instruction: Work., tools: [ { kind: http, name: t, url: \"https://h.example.com/{x}\", params: { y: \"1\" } } ] } } ]",
+        ),
+        expect![[r#"
+            error 5:207 unknown-input: `y` is not a placeholder of the URL (did you mean `x`?) {maybe: "x"}
+        "#]],
+    );
 }

@@ -61,7 +61,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
         &parent(", inputs: {topic: x}", "x"),
         &needs,
         expect![[r#"
-            error parent.yaml 4:30 missing-key: `./sub/child.yaml` needs the input `style` (pass it: `inputs: {style: ...}`) [sub/child.yaml 6:21 declared here]
+            error parent.yaml 4:30 missing-input: `./sub/child.yaml` needs the input `style` (pass it: `inputs: {style: ...}`) [sub/child.yaml 6:21 declared here]
         "#]],
     );
     // What the caller gives need not be declared.
@@ -71,7 +71,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
         &parent(", inputs: {topic: x}", "x"),
         &undeclared,
         expect![[r#"
-            error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither passed here nor declared there (pass it: `inputs: {style: ...}`)
+            error parent.yaml 4:30 missing-input: `./sub/child.yaml` reads `inputs.style`, which is neither passed here nor declared there (pass it: `inputs: {style: ...}`)
             error sub/child.yaml 2:64 unresolved-name: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
         "#]],
     );

@@ -13,13 +13,13 @@ fn conditions_that_compare_by_identity() {
     edge(
         "'working.n_text is \"x\"'",
         expect![[r#"
-            warning 5:44 condition-bad-operator: `is` tests identity, and a literal is never identical to a value (use `==` to compare) {fix: "=="}
+            warning 5:44 misleading-operator: `is` tests identity, and a literal is never identical to a value (use `==` to compare) {fix: "=="}
         "#]],
     );
     edge(
         "'working.n_text is not 3'",
         expect![[r#"
-            warning 5:44 condition-bad-operator: `is` tests identity, and a literal is never identical to a value (use `!=` to compare) {fix: "!="}
+            warning 5:44 misleading-operator: `is` tests identity, and a literal is never identical to a value (use `!=` to compare) {fix: "!="}
         "#]],
     );
     edge("'working.n_text is not None'", expect![""]);
@@ -47,7 +47,7 @@ fn parts_of_a_condition_that_compare_nothing() {
     edge(
         r#"working.i in ("refund")"#,
         expect![[r#"
-            warning 5:43 condition-bad-operator: `in` with the text `refund` accepts every part of it, even an empty one (for a list of one write `("refund",)`, or compare with `==`)
+            warning 5:43 misleading-operator: `in` with the text `refund` accepts every part of it, even an empty one (for a list of one write `("refund",)`, or compare with `==`)
         "#]],
     );
     for fine in [
@@ -67,7 +67,7 @@ fn a_condition_beside_an_edge_without_one() {
     check_one(
         &flow("x", &format!("{nodes}{edges}")),
         expect![[r#"
-            warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has no condition (remove one of them) [5:5 this one is always taken]
+            warning 6:28 redundant: `when` has no effect: another edge from `n` to `m` has no condition (remove one of them) [5:5 this one is always taken]
         "#]],
     );
 }
@@ -88,14 +88,14 @@ fn a_word_that_the_prompt_does_not_know() {
         words,
         [r#"working.i == "refnd""#, r#"working.i == "general""#],
         expect![[r#"
-            warning 10:42 unknown-value: the prompt of `d` does not mention `refnd`, although it mentions the others (did you mean `refund`?) [3:34 the prompt]
+            warning 10:42 unknown-answer: the prompt of `d` does not mention `refnd`, although it mentions the others (did you mean `refund`?) [3:34 the prompt]
         "#]],
     );
     asked(
         words,
         [r#"working.i == "refund ""#, r#"working.i == "general""#],
         expect![[r#"
-            warning 10:42 unknown-value: `refund ` starts or ends with a space, so it equals only text with the same space (write `"refund"`)
+            warning 10:42 unknown-answer: `refund ` starts or ends with a space, so it equals only text with the same space (write `"refund"`)
         "#]],
     );
     asked(words, [r#"working.i == "refund""#, r#"working.i == "general""#], expect![""]);

@@ -18,14 +18,14 @@ fn a_factory_whose_instances_are_all_the_same() {
     check_one(
         &factory("agent: a, inputs: {task: go}", "s"),
         expect![[r#"
-            warning 4:32 no-effect: every instance does the same work: nothing reads `item` (pass it to them: `inputs: {task: "{{ item }}"}`)
+            warning 4:32 unused: every instance does the same work: nothing reads `item` (pass it to them: `inputs: {task: "{{ item }}"}`)
         "#]],
     );
     check_one(
         &factory("swrm: {agents: [{id: c, provider: openai, prompt: p}]}", "s")
             .replace("agents: {a: {model: \"openai:m\", system: \"s\"}}\n", "\n"),
         expect![[r#"
-            warning 4:32 no-effect: every instance does the same work: nothing reads `item` (write `{{ item }}` in the prompts of its agents)
+            warning 4:32 unused: every instance does the same work: nothing reads `item` (write `{{ item }}` in the prompts of its agents)
         "#]],
     );
     check_one(&factory("agent: a", "s"), expect![""]);
@@ -34,7 +34,7 @@ fn a_factory_whose_instances_are_all_the_same() {
     check_one(
         &format!("{made}input: {{message: m, list: [1]}}\n"),
         expect![[r#"
-            warning 4:32 no-effect: the items of the list have no effect: nothing reads `item` (pass it to them: `inputs: {task: "{{ item }}"}`)
+            warning 4:32 unused: the items of the list have no effect: nothing reads `item` (pass it to them: `inputs: {task: "{{ item }}"}`)
         "#]],
     );
     check_one(&factory("agent: a, inputs: {task: '{{ item }}'}", "s"), expect![""]);
@@ -73,14 +73,14 @@ fn answers_of_a_swarm_that_its_synthesis_does_not_get() {
     check_one(
         &swarm("Combine what the agents say", "s"),
         expect![[r#"
-            warning 7:14 no-effect: the answer of `c` has no effect: nothing reads `f.agents.c.output` (write `{{ f.agents.c.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
-            warning 8:14 no-effect: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
+            warning 7:14 unused: the answer of `c` has no effect: nothing reads `f.agents.c.output` (write `{{ f.agents.c.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
+            warning 8:14 unused: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
         "#]],
     );
     check_one(
         &swarm("Combine {{ f.agents.c.output }}", "s"),
         expect![[r#"
-            warning 8:14 no-effect: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
+            warning 8:14 unused: the answer of `d` has no effect: nothing reads `f.agents.d.output` (write `{{ f.agents.d.output }}` in the prompt of the synthesis) [9:43 the synthesis gets only this]
         "#]],
     );
     check_one(&swarm("Combine {{ f.agents.c.output }}", "{{ f.agents.d.output }}"), expect![""]);
@@ -97,19 +97,19 @@ fn an_agent_that_nobody_uses() {
     check_one(
         &spare("{{ inputs.anything }}", ""),
         expect![[r#"
-            warning 2:45 no-effect: agent `b` is never used
+            warning 2:45 unused: agent `b` is never used
         "#]],
     );
     check_one(
         &spare("{{ inputs.mesage }}", "inputs: {mesage: x}, "),
         expect![[r#"
-            warning 2:45 no-effect: agent `b` is never used
+            warning 2:45 unused: agent `b` is never used
         "#]],
     );
     check_one(
         &spare("{{ inputs.mesage }}", ""),
         expect![[r#"
-            warning 2:45 no-effect: agent `b` is never used
+            warning 2:45 unused: agent `b` is never used
             error 2:80 unresolved-name: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?) {fix: 2:87 "message"}
         "#]],
     );

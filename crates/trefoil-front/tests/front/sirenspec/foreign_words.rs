@@ -9,7 +9,7 @@ fn words_of_other_systems_for_keys() {
     check_one(
         "version: \"0.1\"\nagents:\n  a: {llm: \"openai:m\", instructions: x}\nsteps:\n  n: {agent: a, output: output.n}\n",
         expect![[r#"
-            warning 3:3 no-effect: agent `a` is never used
+            warning 3:3 unused: agent `a` is never used
             error 3:7 unknown-key: agent `a` has no key `llm`, and lacks `model` (did you mean `model`?) {maybe: "model"}
             error 3:24 unknown-key: agent `a` has no key `instructions`, and lacks `system` (did you mean `system`?) {maybe: "system"}
             error 4:1 unknown-key: the workflow has no key `steps`, and lacks `nodes` (did you mean `nodes`?) {maybe: "nodes"}

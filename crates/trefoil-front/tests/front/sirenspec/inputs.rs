@@ -76,13 +76,13 @@ fn a_path_into_a_default() {
     read(
         "inputs.user.nmae",
         expect![[r#"
-            warning 2:45 wrong-default: `inputs.user` has no `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 2:57 "name"}
+            warning 2:45 unresolved-name: `inputs.user` has no `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 2:57 "name"}
         "#]],
     );
     read(
         "inputs.rows.4",
         expect![[r#"
-            warning 2:45 wrong-default: `inputs.rows` has no `4` by its default, so a run without that input fails
+            warning 2:45 unresolved-name: `inputs.rows` has no `4` by its default, so a run without that input fails
         "#]],
     );
     for fine in ["inputs.user.name", "inputs.user.more.x", "inputs.rows.0.name", "inputs.user.nmae | default('x')"] {
@@ -97,7 +97,7 @@ fn a_path_into_a_default() {
     factory(
         "item.nmae",
         expect![[r#"
-            warning 3:103 wrong-default: no item of `inputs.rows` has `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 3:108 "name"}
+            warning 3:103 unresolved-name: no item of `inputs.rows` has `nmae` by its default, so a run without that input fails (did you mean `name`?) {maybe: 3:108 "name"}
         "#]],
     );
     factory("item.of", expect![""]);
@@ -115,21 +115,21 @@ fn a_type_in_the_place_of_a_default() {
         (
             "{type: string, default: children}",
             expect![[r#"
-                warning 2:45 wrong-default: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `default`)
+                warning 2:45 unresolved-name: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `default`)
                 warning 4:21 no-effect: the default of `who` is this whole mapping (write only the default: `who: children`)
             "#]],
         ),
         (
             "{type: list, description: x}",
             expect![[r#"
-                warning 2:45 wrong-default: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `description`)
+                warning 2:45 unresolved-name: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `description`)
                 warning 4:21 no-effect: the default of `who` is this whole mapping (write only the default, or `who:` for a required field)
             "#]],
         ),
         (
             "{type: object, properties: {x: {type: string}}}",
             expect![[r#"
-                warning 2:45 wrong-default: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `properties`)
+                warning 2:45 unresolved-name: `inputs.who` has no `x` by its default, so a run without that input fails (available: `type`, `properties`)
             "#]],
         ),
         ("{type: dog, x: 1}", expect![""]),
@@ -149,7 +149,7 @@ fn an_input_that_is_no_list_by_its_default() {
     check_one(
         &over("german"),
         expect![[r#"
-            warning 4:46 wrong-type: the default of `inputs.langs` is not a JSON list, so a run without this input fails (write the default as a list, or as the text of one: `'["a", "b"]'`) [5:21 the default]
+            warning 4:46 bad-fan-out: the default of `inputs.langs` is not a JSON list, so a run without this input fails (write the default as a list, or as the text of one: `'["a", "b"]'`) [5:21 the default]
         "#]],
     );
     check_one(&over("[de, fr]"), expect![""]);
@@ -167,14 +167,14 @@ fn an_input_that_the_caller_leaves_out() {
     check(
         &[("parent.yaml", parent), ("child.yaml", &child("{{ inputs.other }} {{ inputs.topic }}"))],
         expect![[r#"
-            error parent.yaml 3:28 missing-key: `./child.yaml` reads `inputs.topic`, which is neither passed here nor declared there (pass it: `inputs: {topic: ...}`)
+            error parent.yaml 3:28 missing-input: `./child.yaml` reads `inputs.topic`, which is neither passed here nor declared there (pass it: `inputs: {topic: ...}`)
             error child.yaml 2:64 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
         "#]],
     );
     check(
         &[("parent.yaml", parent), ("child.yaml", &child("{{ inputs.othr }}"))],
         expect![[r#"
-            warning parent.yaml 3:51 no-effect: `other` has no effect: `./child.yaml` does not read it (write `{{ inputs.other }}` where it should be read)
+            warning parent.yaml 3:51 unknown-input: `other` has no effect: `./child.yaml` does not read it (write `{{ inputs.other }}` where it should be read)
             error child.yaml 2:45 unresolved-name: `inputs.othr` is not defined: `inputs` has no `othr` (did you mean `inputs.other`?) {fix: child.yaml 2:52 "other"}
         "#]],
     );
@@ -217,7 +217,7 @@ fn numbers_that_do_not_fit() {
     check_one(
         &flow("{{ index }}", &format!("{size}input: {{message: bakeries}}\n")),
         expect![[r#"
-            warning 3:54 wrong-type: the default of `inputs.message` is not a number of instances: `bakeries` (write a whole number from 1 to 100) [4:9 the default]
+            warning 3:54 bad-fan-out: the default of `inputs.message` is not a number of instances: `bakeries` (write a whole number from 1 to 100) [4:9 the default]
         "#]],
     );
     check_one(&flow("{{ index }}", &format!("{size}input: {{message: '3'}}\n")), expect![""]);

@@ -63,7 +63,7 @@ fn models_of_another_maker_and_times_in_milliseconds() {
     check_one(
         &flow("x", factory),
         expect![[r#"
-            warning 5:69 out-of-range: `timeout_per_instance` is in seconds: 30000 seconds are 8 hours (if milliseconds were meant, write `timeout_per_instance: 30`)
+            warning 5:69 unlikely-timeout: `timeout_per_instance` is in seconds: 30000 seconds are 8 hours (if milliseconds were meant, write `timeout_per_instance: 30`)
         "#]],
     );
 }

@@ -228,7 +228,7 @@ fn declared_inputs_have_the_type_of_their_default() {
         expect![[r#"
             error 2:54 property-of-text: `inputs.n` is a number, so `inputs.n.x` fails the run (remove the rest of the path, or make the value an object)
             error 2:88 property-of-text: `inputs.l` is a list, so `inputs.l.x` fails the run (remove the rest of the path, or make the value an object)
-            warning 2:96 wrong-default: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
+            warning 2:96 unresolved-name: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
         "#]],
     );
 }

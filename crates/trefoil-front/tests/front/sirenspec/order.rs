@@ -156,7 +156,7 @@ fn fallbacks_run_in_place_of_their_node() {
     check_one(
         &workflow("x", &edges),
         expect![[r#"
-            warning 9:5 no-effect: the edge to `spare` has no effect: that node runs only if `main` fails (remove it, or keep it only for the order of the two nodes)
+            warning 9:5 redundant: the edge to `spare` has no effect: that node runs only if `main` fails (remove it, or keep it only for the order of the two nodes)
         "#]],
     );
     let circle = nodes.replace(
@@ -212,7 +212,7 @@ fn an_edge_that_is_there_already_has_no_effect() {
     check_one(
         &edges("{from: first, to: last}"),
         expect![[r#"
-            warning 10:5 no-effect: the edge from `first` to `last` is listed twice (remove one of them) [9:5 the first one]
+            warning 10:5 redundant: the edge from `first` to `last` is listed twice (remove one of them) [9:5 the first one]
         "#]],
     );
     check_one(&edges("{from: reader, to: last}"), expect![""]);

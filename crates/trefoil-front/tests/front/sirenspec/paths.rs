@@ -182,7 +182,7 @@ fn the_list_of_a_factory_is_offered_where_a_list_is_needed() {
     check_one(
         &over("ideas.output"),
         expect![[r#"
-            warning 5:46 wrong-type: `ideas.output` joins the results of all instances of `ideas` as text; it is not a list (write `{{ ideas.outputs }}` for the list) {maybe: 5:52 "outputs"}
+            warning 5:46 bad-fan-out: `ideas.output` joins the results of all instances of `ideas` as text; it is not a list (write `{{ ideas.outputs }}` for the list) {maybe: 5:52 "outputs"}
         "#]],
     );
     check_one(&over("ideas.outputs"), expect![""]);

@@ -160,13 +160,13 @@ fn lists_with_something_around_them() {
     over(
         "'Tasks: {{ m.output }}'",
         expect![[r#"
-            error 5:42 wrong-type: `for_each` must be a JSON list: this text is not a list (for example `{{ plan.output }}`)
+            error 5:42 bad-fan-out: `for_each` must be a JSON list: this text is not a list (for example `{{ plan.output }}`)
         "#]],
     );
     over(
         "'{{ m.output }} {{ t }}'",
         expect![[r#"
-            error 5:42 wrong-type: `for_each` must be one placeholder, with nothing around it: this text is not a list (for example `{{ plan.output }}`)
+            error 5:42 bad-fan-out: `for_each` must be one placeholder, with nothing around it: this text is not a list (for example `{{ plan.output }}`)
         "#]],
     );
     over("'[\"{{ m.output }}\", 2]'", expect![""]);

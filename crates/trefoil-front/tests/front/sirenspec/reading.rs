@@ -96,7 +96,7 @@ fn agents() {
     check_one(
         &agents("  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ x\"}\n"),
         expect![[r#"
-            warning 4:3 no-effect: agent `b` is never used
+            warning 4:3 unused: agent `b` is never used
             error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{ x }}"}
         "#]],
     );
@@ -106,7 +106,7 @@ fn agents() {
             "  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ item }} {{ inputs.k }}\"}\n",
         ),
         expect![[r#"
-            warning 4:3 no-effect: agent `b` is never used
+            warning 4:3 unused: agent `b` is never used
         "#]],
     );
 }
@@ -123,7 +123,7 @@ fn nodes_of_every_type() {
     check_one(
         &nodes("  n: {agent: b, writes: output.n}\n"),
         expect![[r#"
-            warning 2:10 no-effect: agent `a` is never used
+            warning 2:10 unused: agent `a` is never used
             error 4:14 unknown-reference: unknown agent `b` (did you mean `a`?) {maybe: "a"}
         "#]],
     );
@@ -422,7 +422,7 @@ fn swarms_and_factories() {
     check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, for_each: a and b, writes: working.f}}\n"),
         expect![[r#"
-            error 3:48 wrong-type: `for_each` must be a JSON list (for example `'["a", "b"]'`, or a placeholder such as `{{ plan.output }}`)
+            error 3:48 bad-fan-out: `for_each` must be a JSON list (for example `'["a", "b"]'`, or a placeholder such as `{{ plan.output }}`)
         "#]],
     );
     check_one(
@@ -449,7 +449,7 @@ fn swarms_and_factories() {
             "nodes: {f: {type: factory, agent: a, for_each: \"{{ inputs.message | default('none') }}\", writes: working.f}}\n",
         ),
         expect![[r#"
-            warning 3:52 wrong-type: the default of `for_each` is not a JSON list: `none` (write `'[]'` for no instances)
+            warning 3:52 bad-fan-out: the default of `for_each` is not a JSON list: `none` (write `'[]'` for no instances)
         "#]],
     );
 }

@@ -182,21 +182,21 @@ fn a_number_of_instances_that_can_be_none_is_found() {
         "{{ inputs.n }} x",
         "3",
         expect![[r#"
-            error 4:44 wrong-type: `swarm_size` must be a whole number, but `{{ inputs.n }} x` cannot be one (write a number, or a single placeholder)
+            error 4:44 bad-fan-out: `swarm_size` must be a whole number, but `{{ inputs.n }} x` cannot be one (write a number, or a single placeholder)
         "#]],
     );
     found(
         "{{ inputs.n }}",
         "three",
         expect![[r#"
-            warning 4:48 wrong-type: the default of `inputs.n` is not a number of instances: `three` (write a whole number from 1 to 100) [5:21 the default]
+            warning 4:48 bad-fan-out: the default of `inputs.n` is not a number of instances: `three` (write a whole number from 1 to 100) [5:21 the default]
         "#]],
     );
     found(
         "{{ inputs.n | default('three') }}",
         "3",
         expect![[r#"
-            warning 4:48 wrong-type: the default of `swarm_size` is not a number of instances: `three` (write a whole number from 1 to 100)
+            warning 4:48 bad-fan-out: the default of `swarm_size` is not a number of instances: `three` (write a whole number from 1 to 100)
         "#]],
     );
 }

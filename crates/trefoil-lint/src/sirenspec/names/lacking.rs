@@ -54,7 +54,7 @@ pub fn in_items(name: Name<'_, '_>, found: &mut Found) {
 fn lacking(name: Name<'_, '_>, segment: usize, what: &str, keys: &[&str], found: &mut Found) {
     let word = name.reference().path.get(segment).map_or("", |s| &*s.name);
     let message = format!("{what} `{word}` by its default, so a run without that input fails");
-    let d = Diagnostic::warning("wrong-default", name.at(), message);
+    let d = Diagnostic::warning("unresolved-name", name.at(), message);
     let d = d.of_property();
     found.push(match suggest::near(word, keys.iter().copied()) {
         Some(near) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::types as ir;
 use trefoil_syntax::Diagnostic;
+use trefoil_template::NodeThroughWorking;
 
 use super::name::Name;
 use crate::sirenspec::subject::Found;
@@ -24,11 +25,8 @@ pub fn check(name: Name<'_, '_>, path: &[Arc<str>], found: &mut Found) -> bool {
     let fans = name.here().stand == Stand::Decides("for_each");
     let list = fans && rest.is_empty() && types::at(&node.schema, "outputs").is_some();
     let (fixed, sure) = if list { (format!("{}.outputs", node.id), true) } else { through(node, rest) };
-    let (path_read, id) = (name.dotted(), &node.id);
-    let message = format!("working_dot_node_id: `{path_read}` reads node `{id}` through `working`");
-    let d = Diagnostic::error("working-dot-node-id", name.at(), message).help(format!(
-        "use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths that you write or seed yourself"
-    ));
+    let said = NodeThroughWorking::new(&name.dotted(), &node.id, &fixed);
+    let d = Diagnostic::error(said.rule, name.at(), said.message).help(said.help);
     let whole = mend::segments(name.reference(), name.at(), 0, name.reference().path.len().saturating_sub(1));
     found.push(mend::rewritten(d, whole, &fixed, sure));
     !known.leads(Root::Working, path)

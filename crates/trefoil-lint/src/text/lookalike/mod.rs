@@ -69,7 +69,7 @@ pub fn literals(text: &BoundText, found: &mut Found) {
         {
             let place = text.written(*at).map_or(text.at, |(at, _)| at);
             let message = format!("`default` has no effect: the literal `{literal}` comes first");
-            let d = Diagnostic::warning("no-effect", place, message);
+            let d = Diagnostic::warning("redundant", place, message);
             found.push(d.help("write the value first, and its fallback after it"));
         }
         quoted(text, expression, found);

@@ -52,6 +52,12 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
         reader.report(d.help(format!("write `command: {UPDATE}`, and the keys with their values under `env`")));
         return SystemState { action: None, workdir };
     }
+    let word = command.value.trim();
+    if FOREIGN.contains(&word) {
+        let message = format!("`{word}` is not supported yet: {WHY_FOREIGN}");
+        let d = Diagnostic::warning("refused", reader.at(command.span), message);
+        reader.report(d.help("you can check and draw this file, but not run it"));
+    }
     let action = if update {
         let pairs = env.map(|e| pairs(reader, e)).unwrap_or_default();
         if pairs.is_empty() && env.is_none_or(|e| e.value.mapping().is_some()) {

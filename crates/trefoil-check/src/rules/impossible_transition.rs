@@ -1,0 +1,158 @@
+//! A transition whose condition never holds for what its state leaves: the sort of state has no such thing, or the declared
+//! answer no such figure.
+
+use trefoil_ir::{Callee, Cond, DeclarationKind, FlowId, Source, State, StepId, StepKind, types, walk};
+use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_template::{Comparison, Expression, Value};
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::conditions::is_written;
+use crate::semantic::{Model, Walk};
+
+pub(super) const RULE: Rule = Rule {
+    name: "impossible-transition",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("impossible_transition.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for one in &model.facts.impossible {
+        let finding = cx.finding(one.at, format!("`{}` is never true here", one.word));
+        cx.report(finding.help(one.why));
+    }
+    for &(flow, id) in model.steps() {
+        let Some(StepKind::StateMachine(machine)) = model.program.step(id).map(|step| &step.kind) else { continue };
+        for state in &machine.states {
+            for transition in &state.transitions {
+                let Some(when) = transition.when.as_ref().filter(|when| !is_written(when)) else { continue };
+                let lacks = figures(when).into_iter().find_map(|figure| Some((never(model, flow, &figure)?, figure)));
+                let Some((why, figure)) = lacks else { continue };
+                let finding = cx.finding(when.origin, format!("`{}` is never true here", transition.text));
+                cx.report(labelled(model, state, figure.name, finding.help(why)));
+            }
+        }
+    }
+}
+
+/// A figure of an answer, and what a condition wants of it.
+struct Figure<'w> {
+    source: &'w Source,
+    name: &'w str,
+    wants: Wants,
+}
+
+#[derive(Clone, Copy)]
+enum Wants {
+    Above(f64),
+    AtLeast(f64),
+    Below(f64),
+    Between(f64, f64),
+}
+
+/// The figures that all have to be as a condition wants them.
+fn figures(when: &Cond) -> Vec<Figure<'_>> {
+    let mut found = Vec::new();
+    let mut stack = vec![when.condition.expression()];
+    while let Some(expression) = stack.pop() {
+        let (operands, comparisons) = match expression {
+            Expression::And(all) => {
+                stack.extend(all.iter().rev());
+                continue;
+            }
+            Expression::Compare(operands, comparisons) => (operands.as_slice(), comparisons.as_slice()),
+            _ => continue,
+        };
+        let number = |of: &Expression| match of {
+            Expression::Literal(value, _) => value.as_f64(),
+            _ => None,
+        };
+        let (reference, wants) = match (operands, comparisons) {
+            ([Expression::Reference(r), limit], [how]) => {
+                let Some(limit) = number(limit) else { continue };
+                let wants = match how {
+                    Comparison::Greater => Wants::Above(limit),
+                    Comparison::GreaterEqual => Wants::AtLeast(limit),
+                    Comparison::Less => Wants::Below(limit),
+                    _ => continue,
+                };
+                (*r, wants)
+            }
+            ([low, Expression::Reference(r), high], [Comparison::LessEqual, Comparison::LessEqual]) => {
+                let (Some(low), Some(high)) = (number(low), number(high)) else { continue };
+                (*r, Wants::Between(low, high))
+            }
+            _ => continue,
+        };
+        let reference = when.condition.references().get(reference as usize);
+        let source = reference.and_then(|r| when.sources.get(r.binding.source as usize));
+        let Some(source @ Source::Member(_, member)) = source else { continue };
+        found.extend(member.last().map(|name| Figure { source, name, wants }));
+    }
+    found
+}
+
+/// Why a figure is never as it is wanted, if it is one that has a range whether or not that is declared.
+fn never(model: &Model<'_>, flow: FlowId, figure: &Figure<'_>) -> Option<String> {
+    let name = figure.name;
+    if !model.facts.words().transitions.measures.contains(&name) {
+        return None;
+    }
+    let Source::Member(slot, member) = figure.source else { return None };
+    let path: Vec<&str> = member.iter().map(|segment| &**segment).collect();
+    let reached = Walk::through(model.types().slot(flow, *slot), &path);
+    if reached.stop.is_some_and(|(at, _)| at + 1 == path.len()) {
+        return Some(format!("the agent's answer has no `{name}`: its schema does not allow one"));
+    }
+    if is_no_number(&reached.schema) {
+        return Some(format!("the `{name}` of the agent's answer is not a number"));
+    }
+    let end = |key: &str| reached.schema.get(key).and_then(Value::as_f64);
+    let (lowest, highest) = (end("minimum").unwrap_or(0.0), end("maximum").unwrap_or(1.0));
+    match figure.wants {
+        Wants::Above(limit) if limit >= highest => Some(format!("no {name} is above {limit}: the highest is {highest}")),
+        Wants::AtLeast(limit) if limit > highest => Some(format!("{highest} is the highest {name}")),
+        Wants::Below(limit) if limit <= lowest => Some(format!("no {name} is below {limit}: the lowest is {lowest}")),
+        Wants::Between(low, _) if low > highest => Some(format!("{highest} is the highest {name}")),
+        Wants::Between(_, high) if high < lowest => Some(format!("{lowest} is the lowest {name}")),
+        _ => None,
+    }
+}
+
+/// Whether values of a type are no numbers, nor texts that read as one.
+fn is_no_number(schema: &Value) -> bool {
+    let number = |v: &Value| v.as_f64().is_some() || v.as_str().is_some_and(|t| t.trim().parse::<f64>().is_ok());
+    if let Some(words) = types::choices(schema) {
+        return !words.iter().any(number);
+    }
+    let kinds = types::solid_kinds(schema).filter(|kinds| !kinds.is_empty());
+    kinds.is_some_and(|kinds| !kinds.iter().any(|kind| matches!(*kind, "number" | "integer" | "string")))
+}
+
+/// The finding with the place where the agent that a state calls declares a figure.
+fn labelled(model: &Model<'_>, state: &State, name: &str, finding: Diagnostic) -> Diagnostic {
+    let declared = callees(model, state.step).into_iter().find_map(|callee| {
+        let of = model.program.flow(callee)?.origin.file;
+        let mut properties = model.facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Property);
+        properties.find(|d| *d.name == *name && d.at.file == of).map(|d| d.at)
+    });
+    declared.into_iter().fold(finding, |d, at: Location| d.label(at, "declared here"))
+}
+
+/// The flows that a step calls.
+fn callees(model: &Model<'_>, id: StepId) -> Vec<FlowId> {
+    let mut found = Vec::new();
+    let mut stack = vec![id];
+    while let Some(step) = stack.pop().and_then(|id| model.program.step(id)) {
+        if let StepKind::Call(call) = &step.kind
+            && let Callee::Flow(flow) = &call.callee
+        {
+            found.push(*flow);
+        }
+        stack.extend(walk::children(step));
+    }
+    found
+}

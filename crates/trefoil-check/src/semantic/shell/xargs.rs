@@ -1,0 +1,37 @@
+//! The words that `xargs` puts together, and what no program can start.
+
+use super::options::{last_takes, takes};
+use super::words::{Names, Seen};
+
+/// Parts of the shell that no program can start.
+pub(super) fn is_builtin(program: &str) -> bool {
+    matches!(program, "." | "source" | "eval" | "alias" | "trap")
+}
+
+/// The words of `xargs` with what it reads where its mark stands; none: it has no mark.
+pub(super) fn filled(operands: &[Seen], input: &Names) -> Option<Vec<Seen>> {
+    let mut mark = None;
+    let mut words = Vec::new();
+    let mut rest = operands.iter();
+    while let Some(word) = rest.next() {
+        words.push(word.clone());
+        let Some(option) = word.lead.strip_prefix('-') else { break };
+        if let Some(long) = option.strip_prefix("-replace") {
+            mark = Some(long.strip_prefix('=').unwrap_or("{}"));
+        } else if let Some(at) = option.find(['I', 'i']).filter(|_| !option.starts_with('-')) {
+            let attached = option.get(at + 1..).filter(|m| !m.is_empty());
+            let next = attached.is_none() && option.get(at..).is_some_and(|o| o.starts_with('I'));
+            let behind = if next { rest.next() } else { None };
+            words.extend(behind.cloned());
+            mark = attached.or_else(|| behind?.whole.as_deref()).or(Some("{}"));
+        } else if takes("xargs", "").is_some_and(|takes| last_takes(option, takes)) {
+            words.extend(rest.next().cloned());
+        }
+    }
+    let mark = mark?;
+    let mut last = words.pop();
+    last = last.map(|w| w.filled(mark, input).unwrap_or(w));
+    words.extend(last);
+    words.extend(rest.map(|w| w.filled(mark, input).unwrap_or_else(|| w.clone())));
+    Some(words)
+}

@@ -1,0 +1,31 @@
+//! Time limits of single calls that are hours long: milliseconds were meant.
+
+use trefoil_syntax::{Diagnostic, Span};
+
+use super::subject::{Found, Subject};
+use trefoil_front::sirenspec::manifest::{NodeKind, ToolSettings};
+
+/// Looks at the limits of factories and of requests.
+pub fn check(subject: &Subject<'_>, found: &mut Found) {
+    for node in &subject.manifest.nodes {
+        match &node.kind {
+            NodeKind::Factory(factory) => {
+                long(subject, "timeout_per_instance", factory.timeout_ms, factory.timeout_at, found);
+            }
+            NodeKind::Tool(tool) => {
+                if let Some(ToolSettings::Http { timeout_ms, timeout_at, .. }) = &tool.settings {
+                    long(subject, "timeout", *timeout_ms, *timeout_at, found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn long(subject: &Subject<'_>, key: &str, ms: u64, at: Option<Span>, found: &mut Found) {
+    let seconds = ms / 1000;
+    let Some(at) = at.filter(|_| seconds >= 10_000) else { return };
+    let message = format!("`{key}` is in seconds: {seconds} seconds are {} hours", seconds / 3600);
+    let d = Diagnostic::warning("unlikely-timeout", subject.at(at), message);
+    found.push(d.help(format!("if milliseconds were meant, write `{key}: {}`", (seconds / 1000).max(1))));
+}
