@@ -13,9 +13,9 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const PACE: Duration = Duration::from_millis(100);
 
 /// The line. It goes when this is dropped.
-pub struct Progress(Arc<Line>);
+pub struct Progress(Arc<ProgressLine>);
 
-struct Line {
+struct ProgressLine {
     next: Mutex<Instant>,
     shown: AtomicBool,
 }
@@ -23,7 +23,7 @@ struct Line {
 impl Progress {
     /// None if nobody watches.
     pub fn start() -> Option<Self> {
-        let line = Line { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
+        let line = ProgressLine { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
         std::io::stderr().is_terminal().then(|| Self(Arc::new(line)))
     }
     /// Who is notified how far the check is.
@@ -33,7 +33,7 @@ impl Progress {
     }
 }
 
-impl Line {
+impl ProgressLine {
     fn tell(&self, step: CheckStep) {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

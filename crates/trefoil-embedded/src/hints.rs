@@ -12,7 +12,7 @@ use trefoil_template::Origin;
 use super::constraint::Constraint;
 use super::decide::{AskedCondition, ChoiceKind, Decision, Machine, MachineState, Wanted};
 use super::schema::Checked;
-use super::trace::{Depth, Feed, Result, Tracer};
+use super::trace::{Depth, Feed, ResultOf, Tracer};
 use super::wants::{Path, Seg};
 
 /// Fan-outs over a model's list have at most so many items.
@@ -71,7 +71,7 @@ impl<'p> HintReader<'p> {
     fn step(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
         let depth = self.tracer.depth(id);
         if let Some(when) = &step.when {
-            let question = self.question(flow, Result::Nobody, when);
+            let question = self.question(flow, ResultOf::Nobody, when);
             // Steps are rather run than skipped.
             let ways = vec![vec![(0, true)], vec![(0, true)], vec![(0, false)]];
             self.any(id, "when", depth, vec![question], ways);
@@ -93,7 +93,7 @@ impl<'p> HintReader<'p> {
                 }
             }
             StepKind::Branch { arms, otherwise } => {
-                let questions: Vec<_> = arms.iter().map(|a| self.question(flow, Result::Nobody, &a.when)).collect();
+                let questions: Vec<_> = arms.iter().map(|a| self.question(flow, ResultOf::Nobody, &a.when)).collect();
                 let mut ways: Vec<Vec<Wanted>> = (0..arms.len()).map(first_of).collect();
                 if otherwise.is_some() || arms.len() == 1 {
                     ways.push((0..arms.len()).map(|i| (i, false)).collect());
@@ -101,7 +101,7 @@ impl<'p> HintReader<'p> {
                 self.any(id, "branch", depth, questions, ways);
             }
             StepKind::Loop(it) => {
-                let question = self.question(flow, Result::Shaped(it.body), &it.until);
+                let question = self.question(flow, ResultOf::Shaped(it.body), &it.until);
                 let depth = depth.plus(Depth { passes: 1, ..Depth::default() });
                 self.decide(name(id, "until"), ChoiceKind::Until(it.max), vec![question], depth, Some(id));
             }
@@ -110,7 +110,7 @@ impl<'p> HintReader<'p> {
                     Items::List(list) => (list, Constraint::List(ITEMS.0, ITEMS.1)),
                     Items::Count(count, most) => (count, Constraint::Count((*most).min(ITEMS.1 as u32))),
                 };
-                for feed in self.tracer.expr(flow, Result::Nobody, expr, &[]) {
+                for feed in self.tracer.expr(flow, ResultOf::Nobody, expr, &[]) {
                     self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                 }
             }
@@ -134,7 +134,7 @@ impl<'p> HintReader<'p> {
                     let names = flows.iter().map(|(n, _)| serde_json::Value::from(&**n)).collect();
                     let want = Constraint::OneOf(names, true);
                     let expr = Expr::Typed(name.clone());
-                    for feed in self.tracer.expr(flow, Result::Nobody, &expr, &[]) {
+                    for feed in self.tracer.expr(flow, ResultOf::Nobody, &expr, &[]) {
                         self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                     }
                 }
@@ -146,7 +146,7 @@ impl<'p> HintReader<'p> {
 
     /// Edges out of a node: each on its own, no other, and all as they come.
     fn edges(&mut self, flow: FlowId, graph: StepId, node: StepId, edges: &[&Cond]) {
-        let questions: Vec<_> = edges.iter().map(|c| self.question(flow, Result::Shaped(node), c)).collect();
+        let questions: Vec<_> = edges.iter().map(|c| self.question(flow, ResultOf::Shaped(node), c)).collect();
         let all = questions.len();
         let mut ways: Vec<Vec<Wanted>> = (0..all).map(|taken| (0..all).map(|i| (i, i == taken)).collect()).collect();
         // Where they cannot exclude each other, one is enough.
@@ -162,7 +162,7 @@ impl<'p> HintReader<'p> {
         let mut all = Vec::new();
         for state in &machine.states {
             if let Some(fails) = &state.fails_when {
-                let question = self.question(flow, Result::Shaped(state.step), fails);
+                let question = self.question(flow, ResultOf::Shaped(state.step), fails);
                 self.any(state.step, "fails", depth, vec![question], vec![vec![(0, false)]]);
             }
             let (questions, ways) = self.transitions(flow, state);
@@ -193,7 +193,7 @@ impl<'p> HintReader<'p> {
             let mut wanted: Vec<Wanted> = (0..questions.len()).map(|i| (i, false)).collect();
             if let Some(when) = &transition.when {
                 wanted.push((questions.len(), true));
-                questions.push(self.question(flow, Result::Shaped(state.step), when));
+                questions.push(self.question(flow, ResultOf::Shaped(state.step), when));
             }
             ways.push((wanted, transition.target.index()));
             if transition.when.is_none() {
@@ -207,7 +207,7 @@ impl<'p> HintReader<'p> {
     fn attempts(&mut self, flow: FlowId, id: StepId, attempts: &'p Attempts) {
         let body: Vec<StepId> = self
             .tracer
-            .source(flow, Result::Shaped(attempts.body), &Source::Result, &[])
+            .source(flow, ResultOf::Shaped(attempts.body), &Source::Result, &[])
             .into_iter()
             .map(|f| f.step)
             .collect();
@@ -260,7 +260,7 @@ impl<'p> HintReader<'p> {
             let mut combined = false;
             walk::expressions(expr, &mut |e| combined |= matches!(e, Expr::Consensus { .. }));
             for member in ["score", "confidence"].into_iter().filter(|_| combined) {
-                for feed in self.tracer.verdicts(flow, Result::Raw(id), expr, member) {
+                for feed in self.tracer.verdicts(flow, ResultOf::Raw(id), expr, member) {
                     self.read(feed);
                 }
             }
@@ -280,7 +280,7 @@ impl<'p> HintReader<'p> {
                     }
                 }
                 for path in paths.into_iter().filter(|p| !p.is_empty()) {
-                    for feed in self.tracer.source(flow, Result::Shaped(id), source, &path) {
+                    for feed in self.tracer.source(flow, ResultOf::Shaped(id), source, &path) {
                         self.read(feed);
                     }
                 }
@@ -296,7 +296,7 @@ impl<'p> HintReader<'p> {
         }
     }
 
-    fn question(&self, flow: FlowId, result: Result, cond: &Cond) -> AskedCondition {
+    fn question(&self, flow: FlowId, result: ResultOf, cond: &Cond) -> AskedCondition {
         let feeds = cond
             .condition
             .references()

@@ -111,7 +111,7 @@ pub(super) struct Tracer<'p> {
 
 /// Whose result [`Source::Result`] is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Result {
+pub(super) enum ResultOf {
     Nobody,
     /// Of this step, before its shape.
     Raw(StepId),
@@ -139,7 +139,7 @@ impl Search {
 #[derive(Debug, Clone)]
 struct At {
     flow: FlowId,
-    result: Result,
+    result: ResultOf,
     /// Of this flow's calls, seen from where the search began.
     depth: Depth,
     /// Still in the flow where it began.
@@ -284,14 +284,14 @@ impl<'p> Tracer<'p> {
     }
 
     /// The steps that a reference's value comes from. `rest`: from the source's value to what is meant.
-    pub fn source(&self, flow: FlowId, result: Result, source: &Source, rest: &[Seg]) -> Vec<Feed> {
+    pub fn source(&self, flow: FlowId, result: ResultOf, source: &Source, rest: &[Seg]) -> Vec<Feed> {
         let mut out = Search::default();
         self.chase_source(At::new(flow, result), source, rest, &mut out);
         out.feeds
     }
 
     /// The steps that an expression's value, or a part of it, comes from.
-    pub fn expr(&self, flow: FlowId, result: Result, expr: &Expr, path: &[Seg]) -> Vec<Feed> {
+    pub fn expr(&self, flow: FlowId, result: ResultOf, expr: &Expr, path: &[Seg]) -> Vec<Feed> {
         let mut out = Search::default();
         self.chase_expr(At::new(flow, result), expr, path, &mut out);
         out.feeds
@@ -307,7 +307,7 @@ impl<'p> Tracer<'p> {
         member: &str,
     ) -> Vec<Feed> {
         let mut out = Search::default();
-        let mut at = At::new(flow, Result::Nobody);
+        let mut at = At::new(flow, ResultOf::Nobody);
         at.parsed = true;
         at.through = Some(attempts);
         let iteration = Depth { iterations: 1, ..Depth::default() };
@@ -318,7 +318,7 @@ impl<'p> Tracer<'p> {
     }
 
     /// The steps that the verdicts come from which an expression combines somewhere inside.
-    pub fn verdicts(&self, flow: FlowId, result: Result, expr: &Expr, member: &str) -> Vec<Feed> {
+    pub fn verdicts(&self, flow: FlowId, result: ResultOf, expr: &Expr, member: &str) -> Vec<Feed> {
         let mut out = Search::default();
         let at = At { parsed: true, ..At::new(flow, result) };
         walk::expressions(expr, &mut |e| {
@@ -353,9 +353,9 @@ impl<'p> Tracer<'p> {
                 }
             }
             Source::Result => match at.result {
-                Result::Nobody => {}
-                Result::Raw(step) => self.raw(at, step, path, out),
-                Result::Shaped(step) => self.result(at, step, path, out),
+                ResultOf::Nobody => {}
+                ResultOf::Raw(step) => self.raw(at, step, path, out),
+                ResultOf::Shaped(step) => self.result(at, step, path, out),
             },
             Source::Const(_)
             | Source::Environment
@@ -376,7 +376,7 @@ impl<'p> Tracer<'p> {
         for filler in self.fillers.get(&(at.flow, slot)).into_iter().flatten() {
             match filler {
                 Filler::Step(step) => self.result(at.clone(), *step, path, out),
-                Filler::Init(expr) => self.chase_expr(at.clone().with(Result::Nobody), expr, path, out),
+                Filler::Init(expr) => self.chase_expr(at.clone().with(ResultOf::Nobody), expr, path, out),
                 Filler::Intake(None) => self.chase_input(at.clone(), path, out),
                 Filler::Intake(Some(wrap)) => {
                     if let Some((Seg::Name(name), rest)) = path.split_first()
@@ -399,7 +399,7 @@ impl<'p> Tracer<'p> {
                     }
                 }
                 Filler::Carry(from, source) => {
-                    self.chase_source(at.clone().with(Result::Shaped(*from)), source, path, out);
+                    self.chase_source(at.clone().with(ResultOf::Shaped(*from)), source, path, out);
                 }
                 Filler::Capture(each, source) => {
                     let item = Depth { items: 1, ..Depth::default() };
@@ -415,7 +415,7 @@ impl<'p> Tracer<'p> {
     fn chase_input(&self, at: At, path: &[Seg], out: &mut Search) {
         for site in self.sites.get(&at.flow).into_iter().flatten() {
             if let (Some(input), Some(up)) = (site.input, self.up(at.clone(), site.step)) {
-                let result = site.judged.map_or(Result::Nobody, Result::Shaped);
+                let result = site.judged.map_or(ResultOf::Nobody, ResultOf::Shaped);
                 self.chase_expr(At { flow: site.flow, result, ..up }, input, path, out);
             }
         }
@@ -512,7 +512,7 @@ impl<'p> Tracer<'p> {
     fn result(&self, at: At, step: StepId, path: &[Seg], out: &mut Search) {
         let Some(at) = at.next() else { return };
         match self.program.step(step).and_then(|s| s.shape.as_ref()) {
-            Some(shape) => self.chase_expr(at.with(Result::Raw(step)), shape, path, out),
+            Some(shape) => self.chase_expr(at.with(ResultOf::Raw(step)), shape, path, out),
             None => self.raw(at, step, path, out),
         }
     }
@@ -539,7 +539,7 @@ impl<'p> Tracer<'p> {
                     });
                 }
             }
-            StepKind::Compute(expr) => self.chase_expr(at.with(Result::Nobody), expr, path, out),
+            StepKind::Compute(expr) => self.chase_expr(at.with(ResultOf::Nobody), expr, path, out),
             StepKind::Sequence(steps) => {
                 if let Some(last) = steps.last() {
                     self.result(at, *last, path, out);
@@ -581,7 +581,7 @@ impl<'p> Tracer<'p> {
     fn chase_flow(&self, at: At, path: &[Seg], out: &mut Search) {
         let (Some(flow), Some(at)) = (self.program.flow(at.flow), at.next()) else { return };
         match &flow.output {
-            Some(expr) => self.chase_expr(at.with(Result::Shaped(flow.body)), expr, path, out),
+            Some(expr) => self.chase_expr(at.with(ResultOf::Shaped(flow.body)), expr, path, out),
             None => self.result(at, flow.body, path, out),
         }
     }
@@ -590,7 +590,7 @@ impl<'p> Tracer<'p> {
     fn down(&self, mut at: At, step: StepId, mark: &str, callee: FlowId) -> At {
         let inside = glued(&at.place, &format!("{}{mark}", self.places.get(&step).map_or("", String::as_str)));
         at.calls.push((step, std::mem::replace(&mut at.place, inside)));
-        At { flow: callee, home: false, result: Result::Nobody, depth: at.depth.plus(self.depth(step)), ..at }
+        At { flow: callee, home: false, result: ResultOf::Nobody, depth: at.depth.plus(self.depth(step)), ..at }
     }
 
     /// Out to the flow of the step that calls this one. None: the search came in through another call.
@@ -602,12 +602,12 @@ impl<'p> Tracer<'p> {
             None => String::new(),
         };
         let flow = self.flows.get(&step).copied().unwrap_or(at.flow);
-        Some(At { flow, home: false, result: Result::Nobody, depth: at.depth.minus(self.depth(step)), ..at })
+        Some(At { flow, home: false, result: ResultOf::Nobody, depth: at.depth.minus(self.depth(step)), ..at })
     }
 }
 
 impl At {
-    fn new(flow: FlowId, result: Result) -> Self {
+    fn new(flow: FlowId, result: ResultOf) -> Self {
         Self {
             flow,
             result,
@@ -626,7 +626,7 @@ impl At {
         let left = self.left.checked_sub(1)?;
         Some(Self { left, ..self })
     }
-    fn with(self, result: Result) -> Self {
+    fn with(self, result: ResultOf) -> Self {
         Self { result, ..self }
     }
     fn deeper(self, by: Depth) -> Self {

@@ -7,14 +7,14 @@ use trefoil_ir::{Facts, FlowId, Program};
 use trefoil_syntax::hash::HashSet;
 use trefoil_syntax::{Diagnostic, FileId, Severity, Shared};
 
-use crate::Units;
+use crate::CompiledUnits;
 use crate::project::Lowered;
 use crate::read::Findings;
 
 /// Documents of one dialect, compiled together.
 pub struct Compiled<'p> {
     /// What is written in them, with its names bound.
-    pub units: Units<'p>,
+    pub units: CompiledUnits<'p>,
     /// Everything that the entries lead to; none if no entry could be read.
     pub program: Option<Program>,
     /// The flow of each entry, by its document; without those that could not be read.

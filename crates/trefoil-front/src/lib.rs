@@ -112,7 +112,7 @@ pub struct Evidence {
 }
 
 /// What documents of a dialect became, with their names bound.
-pub enum Units<'p> {
+pub enum CompiledUnits<'p> {
     /// Agents.
     Agntz(Box<agntz::Units<'p>>),
     /// Agents and workflows.
@@ -121,7 +121,7 @@ pub enum Units<'p> {
     Sirenspec(sirenspec::Units<'p>),
 }
 
-/// Every front end. A new dialect begins with a folder, a line here and one in [`Units`].
+/// Every front end. A new dialect begins with a folder, a line here and one in [`CompiledUnits`].
 pub static FRONT_ENDS: &[&dyn FrontEnd] = &[&agntz::Agntz, &aegis::Aegis, &sirenspec::SirenSpec];
 
 /// The front end of this name.

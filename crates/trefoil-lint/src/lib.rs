@@ -10,15 +10,18 @@ mod sirenspec;
 mod swallowed;
 mod text;
 
-use trefoil_front::{Compiled, Findings, FrontEnd, Linked, Lowered, Project, Units};
+use trefoil_front::{Compiled, CompiledUnits, Findings, FrontEnd, Linked, Lowered, Project};
 use trefoil_syntax::Diagnostic;
+
+/// Findings, in the order of finding.
+pub(crate) type Found = Vec<Diagnostic>;
 
 /// The mistakes in everything that was compiled.
 pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
     let mut found = match &compiled.units {
-        Units::Agntz(units) => agntz::check(units),
-        Units::Aegis(units) => aegis::check(units),
-        Units::Sirenspec(units) => sirenspec::check(units),
+        CompiledUnits::Agntz(units) => agntz::check(units),
+        CompiledUnits::Aegis(units) => aegis::check(units),
+        CompiledUnits::Sirenspec(units) => sirenspec::check(units),
     };
     found.extend(compiled.found.blocks.iter().flat_map(swallowed::keys));
     found
@@ -27,8 +30,8 @@ pub fn find(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
 /// What the rules have to say that are off unless they are asked for.
 pub fn find_if_asked(compiled: &Compiled<'_>) -> Vec<Diagnostic> {
     match &compiled.units {
-        Units::Sirenspec(units) => sirenspec::differences(units),
-        Units::Agntz(_) | Units::Aegis(_) => Vec::new(),
+        CompiledUnits::Sirenspec(units) => sirenspec::differences(units),
+        CompiledUnits::Agntz(_) | CompiledUnits::Aegis(_) => Vec::new(),
     }
 }
 

@@ -2,15 +2,15 @@
 //! things with such words, and show examples of YAML, so what is found is a guess.
 
 use trefoil_front::names::is_path;
-use trefoil_front::read::{Block, Line};
+use trefoil_front::read::{KeyLine, TextBlock};
 use trefoil_syntax::{Diagnostic, Location};
 
 /// Lines of a block that were surely meant as keys.
-pub fn keys(block: &Block) -> Vec<Diagnostic> {
+pub fn keys(block: &TextBlock) -> Vec<Diagnostic> {
     block.lines.iter().filter(|line| is_key(block, line)).map(|line| finding(block, line)).collect()
 }
 
-fn is_key(block: &Block, Line { at, key, outer, follows }: &Line) -> bool {
+fn is_key(block: &TextBlock, KeyLine { at, key, outer, follows }: &KeyLine) -> bool {
     let text = &*block.text.value;
     let (before, here) = text.split_at_checked(*at).unwrap_or_default();
     let (line, next) = here.split_once('\n').unwrap_or((here, ""));
@@ -22,7 +22,7 @@ fn is_key(block: &Block, Line { at, key, outer, follows }: &Line) -> bool {
     like_yaml(key, rest, next) || at_the_end(key, rest, next, text) || is_last(key, rest, before, next) || of_step()
 }
 
-fn finding(block: &Block, Line { at, key, outer, .. }: &Line) -> Diagnostic {
+fn finding(block: &TextBlock, KeyLine { at, key, outer, .. }: &KeyLine) -> Diagnostic {
     let place = Location::new(block.file, block.text.source(*at as u32..(at + key.len()) as u32));
     let name = &block.key.value;
     let d =

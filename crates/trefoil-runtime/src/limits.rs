@@ -98,7 +98,7 @@ pub(crate) struct PlacesOfRun {
 impl PlacesOfRun {
     /// Waits for a place. What all share is asked for last: a call that waits for its provider keeps none of the places that
     /// calls of others could have.
-    pub async fn enter(&self, request: &ModelRequest) -> Place {
+    pub async fn enter(&self, request: &ModelRequest) -> CallPermit {
         let provider = request.provider.as_deref().and_then(|name| self.shared.providers.get(name));
         let mut permits = Vec::new();
         permits.extend(permit(self.run.as_ref()).await);
@@ -108,7 +108,7 @@ impl PlacesOfRun {
             None => None,
         };
         permits.extend(permit(self.shared.all.as_ref()).await);
-        Place { _permits: permits, paced }
+        CallPermit { _permits: permits, paced }
     }
 }
 
@@ -126,12 +126,12 @@ fn expected(request: &ModelRequest) -> u64 {
 
 /// A call that may be made now, until this is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct CallPermit {
     _permits: Vec<OwnedSemaphorePermit>,
     paced: Option<(Arc<Pace>, u64)>,
 }
 
-impl Place {
+impl CallPermit {
     /// What the call has used, if that is known.
     pub fn used(&self, usage: Option<Usage>) {
         if let (Some((pace, id)), Some(usage)) = (&self.paced, usage.filter(Usage::is_known)) {

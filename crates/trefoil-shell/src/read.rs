@@ -8,7 +8,7 @@ const DEEPEST: u32 = 40;
 
 /// A character of the text, and which hole it is.
 #[derive(Debug, Clone, Copy)]
-struct Unit {
+struct ScriptChar {
     c: char,
     hole: Option<usize>,
 }
@@ -16,16 +16,16 @@ struct Unit {
 /// Reads a script. `holes`: where in the text a [`HOLE`] is one, in order.
 pub fn read(text: &str, holes: &[usize]) -> Script {
     let mut rest = holes.iter().enumerate().peekable();
-    let units: Vec<Unit> = text
+    let units: Vec<ScriptChar> = text
         .char_indices()
         .map(|(at, c)| {
             let hole = rest.next_if(|(_, hole)| **hole == at && c == HOLE).map(|(number, _)| number);
-            Unit { c, hole }
+            ScriptChar { c, hole }
         })
         .collect();
     let mut script = Script::default();
     let mut seen = 0;
-    let mut reader = Reader::new(&units, 0, &mut script, &mut seen);
+    let mut reader = ScriptReader::new(&units, 0, &mut script, &mut seen);
     let commands = reader.commands(false);
     script.commands = commands;
     script
@@ -45,8 +45,8 @@ struct Level {
     groups: u32,
 }
 
-struct Reader<'u, 's> {
-    units: &'u [Unit],
+struct ScriptReader<'u, 's> {
+    units: &'u [ScriptChar],
     at: usize,
     depth: u32,
     level: Level,
@@ -61,7 +61,7 @@ struct Reader<'u, 's> {
 
 /// What ends a text that the shell computes with.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum ArithmeticEnd {
     /// `))`
     Parentheses,
     /// `]`
@@ -72,18 +72,18 @@ enum End {
     Text,
 }
 
-impl<'u, 's> Reader<'u, 's> {
-    fn new(units: &'u [Unit], depth: u32, script: &'s mut Script, seen: &'s mut usize) -> Self {
+impl<'u, 's> ScriptReader<'u, 's> {
+    fn new(units: &'u [ScriptChar], depth: u32, script: &'s mut Script, seen: &'s mut usize) -> Self {
         let (level, waiting) = (Level::default(), Vec::new());
-        Reader { units, at: 0, depth, level, waiting, closed: None, script, seen }
+        ScriptReader { units, at: 0, depth, level, waiting, closed: None, script, seen }
     }
 
     /// Reads other units than these, with the same findings.
-    fn aside<T>(&mut self, units: &[Unit], read: impl FnOnce(&mut Reader<'_, '_>) -> T) -> Option<T> {
-        (self.depth < DEEPEST).then(|| read(&mut Reader::new(units, self.depth + 1, self.script, self.seen)))
+    fn aside<T>(&mut self, units: &[ScriptChar], read: impl FnOnce(&mut ScriptReader<'_, '_>) -> T) -> Option<T> {
+        (self.depth < DEEPEST).then(|| read(&mut ScriptReader::new(units, self.depth + 1, self.script, self.seen)))
     }
 
-    fn next(&mut self) -> Option<Unit> {
+    fn next(&mut self) -> Option<ScriptChar> {
         let unit = self.units.get(self.at).copied()?;
         self.at += 1;
         if let Some(number) = unit.hole {
@@ -150,7 +150,7 @@ impl<'u, 's> Reader<'u, 's> {
         match c {
             '(' if self.starts_command() && self.computes(self.at) => {
                 self.at += 1;
-                let word = self.deeper(|r| r.arithmetic(End::Parentheses));
+                let word = self.deeper(|r| r.arithmetic(ArithmeticEnd::Parentheses));
                 let name = vec![Part::Text("let".to_owned(), Quoted::Not)];
                 self.level.command.words = vec![name, vec![Part::Arithmetic(word)]];
             }
@@ -202,7 +202,7 @@ impl<'u, 's> Reader<'u, 's> {
         std::mem::replace(&mut self.level.word, outer).unwrap_or_default()
     }
 
-    fn hole(&mut self, unit: Unit, quoted: Quoted, escaped: bool) -> bool {
+    fn hole(&mut self, unit: ScriptChar, quoted: Quoted, escaped: bool) -> bool {
         let hole = unit.hole.map(|number| Part::Hole { number, quoted, escaped });
         hole.map(|part| self.push(part)).is_some()
     }
@@ -212,7 +212,7 @@ impl<'u, 's> Reader<'u, 's> {
         loop {
             match self.next() {
                 Some(unit) if self.hole(unit, Quoted::Single, false) => {}
-                Some(Unit { c: '\'', .. }) => return,
+                Some(ScriptChar { c: '\'', .. }) => return,
                 Some(unit) => self.text(unit.c, Quoted::Single),
                 None => return self.script.open = Some('\''),
             }
@@ -231,13 +231,13 @@ impl<'u, 's> Reader<'u, 's> {
     }
 
     /// What means the same in words and in double quotes.
-    fn letter(&mut self, unit: Unit, quoted: Quoted) {
+    fn letter(&mut self, unit: ScriptChar, quoted: Quoted) {
         match unit.c {
             _ if self.hole(unit, quoted, false) => {}
             '\\' => match self.next() {
                 Some(unit) if self.hole(unit, quoted, true) => {}
-                Some(Unit { c: '\n', .. }) | None => {}
-                Some(Unit { c, .. }) => {
+                Some(ScriptChar { c: '\n', .. }) | None => {}
+                Some(ScriptChar { c, .. }) => {
                     let kept = quoted == Quoted::Double && !matches!(c, '"' | '\\' | '$' | '`');
                     self.text(if kept { format!("\\{c}") } else { c.into() }, quoted);
                 }
@@ -253,10 +253,10 @@ impl<'u, 's> Reader<'u, 's> {
         let mut inner = Vec::new();
         loop {
             match self.next() {
-                Some(Unit { c: '`', hole: None }) => break,
-                Some(Unit { c: '\\', .. }) => {
+                Some(ScriptChar { c: '`', hole: None }) => break,
+                Some(ScriptChar { c: '\\', .. }) => {
                     let escaped = self.next_if(|c| matches!(c, '`' | '\\' | '$'));
-                    inner.push(Unit { c: escaped.unwrap_or('\\'), hole: None });
+                    inner.push(ScriptChar { c: escaped.unwrap_or('\\'), hole: None });
                 }
                 Some(unit) => inner.push(unit),
                 None => {
@@ -277,7 +277,7 @@ impl<'u, 's> Reader<'u, 's> {
                 self.at += 1;
                 let part = if self.computes(self.at) {
                     self.at += 1;
-                    Part::Arithmetic(self.deeper(|r| r.arithmetic(End::Parentheses)))
+                    Part::Arithmetic(self.deeper(|r| r.arithmetic(ArithmeticEnd::Parentheses)))
                 } else {
                     Part::Commands(Substitution::Dollar, self.deeper(|r| r.commands(true)))
                 };
@@ -292,7 +292,7 @@ impl<'u, 's> Reader<'u, 's> {
             // Old arithmetic of bash.
             Some('[') => {
                 self.at += 1;
-                let word = self.deeper(|r| r.arithmetic(End::Bracket));
+                let word = self.deeper(|r| r.arithmetic(ArithmeticEnd::Bracket));
                 self.push(Part::Arithmetic(word));
             }
             Some(c) if c.is_ascii_digit() || matches!(c, '@' | '*' | '#' | '?' | '$' | '!' | '-') => {
@@ -321,7 +321,7 @@ impl<'u, 's> Reader<'u, 's> {
         let mut parts = Word::new();
         let mut lists_keys = matches!(self.peek(), Some('@' | '*'));
         if self.eat('[') {
-            let subscript = self.arithmetic(End::Bracket);
+            let subscript = self.arithmetic(ArithmeticEnd::Bracket);
             if matches!(written(&subscript).as_deref(), Some("@" | "*")) {
                 lists_keys = true;
             } else {
@@ -331,7 +331,7 @@ impl<'u, 's> Reader<'u, 's> {
         let colon = self.eat(':');
         let operator = self.next_if(|c| matches!(c, '+' | '-' | '=' | '?') || !colon && c != '}');
         let rest = match operator {
-            None if colon => vec![Part::Arithmetic(self.arithmetic(End::Brace))],
+            None if colon => vec![Part::Arithmetic(self.arithmetic(ArithmeticEnd::Brace))],
             _ => self.word(|r| r.inside(quoted)),
         };
         self.eat('}');
@@ -382,7 +382,7 @@ impl<'u, 's> Reader<'u, 's> {
 
     /// Whether the `(` at a place, behind another one, opens arithmetic: it is closed by `))`, or by nothing.
     fn computes(&mut self, second: usize) -> bool {
-        let is_open = |u: &Unit| u.c == '(' && u.hole.is_none();
+        let is_open = |u: &ScriptChar| u.c == '(' && u.hole.is_none();
         if !self.units.get(second).is_some_and(is_open) {
             return false;
         }
@@ -396,23 +396,23 @@ impl<'u, 's> Reader<'u, 's> {
     }
 
     /// A text that the shell computes with: quotes mean nothing in it.
-    fn arithmetic(&mut self, end: End) -> Word {
+    fn arithmetic(&mut self, end: ArithmeticEnd) -> Word {
         let (open, close) = match end {
-            End::Parentheses => ('(', ')'),
-            End::Bracket => ('[', ']'),
-            End::Brace | End::Text => ('{', '}'),
+            ArithmeticEnd::Parentheses => ('(', ')'),
+            ArithmeticEnd::Bracket => ('[', ']'),
+            ArithmeticEnd::Brace | ArithmeticEnd::Text => ('{', '}'),
         };
         self.word(|r| {
             let mut depth = 0;
             loop {
                 let next = r.peek();
-                if end == End::Brace && next == Some(close) {
+                if end == ArithmeticEnd::Brace && next == Some(close) {
                     return;
                 }
                 let Some(unit) = r.next() else { return };
                 let c = if unit.hole.is_some() { HOLE } else { unit.c };
-                if c == close && depth == 0 && end != End::Text {
-                    r.next_if(|c| end == End::Parentheses && c == close);
+                if c == close && depth == 0 && end != ArithmeticEnd::Text {
+                    r.next_if(|c| end == ArithmeticEnd::Parentheses && c == close);
                     return;
                 }
                 if c == open {
@@ -420,7 +420,7 @@ impl<'u, 's> Reader<'u, 's> {
                 } else if c == close && depth > 0 {
                     depth -= 1;
                 }
-                if c != '"' || end == End::Text {
+                if c != '"' || end == ArithmeticEnd::Text {
                     r.letter(unit, Quoted::Double);
                 }
             }
@@ -489,18 +489,18 @@ impl<'u, 's> Reader<'u, 's> {
 
     fn here_documents(&mut self) {
         for (end, values) in std::mem::take(&mut self.waiting) {
-            let mut body: Vec<Unit> = Vec::new();
+            let mut body: Vec<ScriptChar> = Vec::new();
             while self.at < self.units.len() {
-                let line: Vec<Unit> = std::iter::from_fn(|| self.next().filter(|u| u.c != '\n')).collect();
+                let line: Vec<ScriptChar> = std::iter::from_fn(|| self.next().filter(|u| u.c != '\n')).collect();
                 let text: String = line.iter().map(|u| u.c).collect();
                 if text.trim_start_matches('\t') == end {
                     break;
                 }
                 body.extend(line);
-                body.push(Unit { c: '\n', hole: None });
+                body.push(ScriptChar { c: '\n', hole: None });
             }
             let word = if values {
-                self.aside(&body, |r| r.arithmetic(End::Text)).unwrap_or_default()
+                self.aside(&body, |r| r.arithmetic(ArithmeticEnd::Text)).unwrap_or_default()
             } else {
                 vec![Part::Text(body.iter().map(|u| u.c).collect(), Quoted::Single)]
             };
@@ -512,7 +512,7 @@ impl<'u, 's> Reader<'u, 's> {
 }
 
 /// Where each `(` is closed; quotes are not looked at.
-fn closings(units: &[Unit]) -> Vec<Option<usize>> {
+fn closings(units: &[ScriptChar]) -> Vec<Option<usize>> {
     let mut closed = vec![None; units.len()];
     let mut open = Vec::new();
     for (at, unit) in units.iter().enumerate().filter(|(_, u)| u.hole.is_none()) {

@@ -149,7 +149,7 @@ pub struct Batch {
     /// Of the entry that starts the run.
     pub start: Option<Start>,
     /// Of the entry that ends it.
-    pub end: Option<End>,
+    pub end: Option<RunEnd>,
     /// Whether it takes the end of the run back.
     pub reopens: bool,
     /// The status after it, unless it ends the run: running without.
@@ -183,7 +183,7 @@ pub struct Start {
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct RunEnd {
     /// Completed, failed or cancelled.
     pub status: Status,
     /// Milliseconds on the run's clock, which stands still while the run has failed.
@@ -265,7 +265,7 @@ impl Batch {
                     Some(_) => Status::Failed,
                 };
                 let error = error.as_ref().map(|error| (error.code.clone(), cut(&error.message)));
-                self.end = Some(End { status, at_ms: entry.at_ms, at: None, error });
+                self.end = Some(RunEnd { status, at_ms: entry.at_ms, at: None, error });
             }
         }
     }

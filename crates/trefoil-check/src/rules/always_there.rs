@@ -36,13 +36,13 @@ pub(super) fn run(cx: &mut Context<'_>, wanted: bool) {
             );
         }
     }
-    for Found { at, message, help, .. } in found.into_iter().filter(|found| found.holds == wanted) {
+    for AlwaysThere { at, message, help, .. } in found.into_iter().filter(|found| found.holds == wanted) {
         cx.report(cx.finding(at, message).help(help));
     }
 }
 
 /// A part of a condition that can only go one way.
-struct Found {
+struct AlwaysThere {
     at: Location,
     holds: bool,
     message: String,
@@ -56,7 +56,7 @@ fn parts<'m>(
     cond: &Cond,
     part: &Expression,
     so: &str,
-    found: &mut Vec<Found>,
+    found: &mut Vec<AlwaysThere>,
 ) {
     let read = |reference: u32| -> Option<(Location, &'m Read<'m>)> {
         let at = Location::new(cond.origin.file, *cond.spans.get(reference as usize)?);
@@ -77,7 +77,7 @@ fn parts<'m>(
             };
             let message =
                 format!("`{}` is always true here, because it always has a value and is never empty", read.path());
-            found.push(Found { at, holds: true, message, help: format!("{so}: compare it with a value") });
+            found.push(AlwaysThere { at, holds: true, message, help: format!("{so}: compare it with a value") });
         }
         Expression::Compare(operands, comparisons) => {
             let ([a, b], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return };
@@ -105,7 +105,7 @@ fn parts<'m>(
             } else {
                 format!("{so}: compare it with a value")
             };
-            found.push(Found { at, holds: always, message, help });
+            found.push(AlwaysThere { at, holds: always, message, help });
         }
         _ => {}
     }

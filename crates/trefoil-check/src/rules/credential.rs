@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// Something in a text that looks like a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundCredential {
     /// Its bytes.
     pub range: Range<usize>,
     /// `an OpenAI or Anthropic key`.
@@ -67,8 +67,8 @@ const KEYS: &[&str] = &[
 const STAND_INS: &[&str] = &["example", "your", "xxxx", "placeholder", "changeme", "dummy", "redacted", "***"];
 
 /// Every credential in a text.
-pub(super) fn in_text(text: &str) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+pub(super) fn in_text(text: &str) -> Vec<FoundCredential> {
+    let mut found: Vec<FoundCredential> = Vec::new();
     let places = places(text);
     if places.is_empty() {
         return found;
@@ -82,14 +82,14 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
             let range = start..start + prefix.len() + length;
             let known = found.iter().any(|f| f.range.start < range.end && range.start < f.range.end);
             if word && !known && length >= *least && is_random(token) && !is_stand_in(token) {
-                found.push(Found { range, what });
+                found.push(FoundCredential { range, what });
             }
         }
     }
     for start in starting(text, &places, "-----BEGIN ") {
         let line = text.get(start..).and_then(|t| t.lines().next()).unwrap_or_default();
         if line.contains("PRIVATE KEY-----") {
-            found.push(Found { range: start..start + line.len(), what: "a private key" });
+            found.push(FoundCredential { range: start..start + line.len(), what: "a private key" });
         }
     }
     for start in starting(text, &places, "://") {
@@ -104,7 +104,7 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
             && !password.contains(['{', '$', '<'])
         {
             let at = start + 3 + user.len() + 1;
-            found.push(Found { range: at..at + password.len(), what: "a password in a URL" });
+            found.push(FoundCredential { range: at..at + password.len(), what: "a password in a URL" });
         }
     }
     for start in starting(text, &places, "Basic ") {
@@ -113,14 +113,14 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
         let login = rest.get(..length).and_then(base64);
         let password = login.as_deref().and_then(|l| l.split_once(':')).map(|(_, password)| password);
         if password.is_some_and(|p| p.len() >= 4 && !is_stand_in(p)) {
-            found.push(Found { range: start..start + 6 + length, what: "a login" });
+            found.push(FoundCredential { range: start..start + 6 + length, what: "a login" });
         }
     }
     found
 }
 
 /// The credentials in the query of an address that begins here.
-fn in_query(start: usize, address: &str) -> Vec<Found> {
+fn in_query(start: usize, address: &str) -> Vec<FoundCredential> {
     let end = address.find([' ', '\n', '"', '\'', '#']).unwrap_or(address.len());
     let address = address.get(..end).unwrap_or_default();
     let Some(query) = address.find('?') else { return Vec::new() };
@@ -132,7 +132,7 @@ fn in_query(start: usize, address: &str) -> Vec<Found> {
             && is_value(value)
         {
             let from = start + at + key.len() + 1;
-            found.push(Found { range: from..from + value.len(), what: "a key in a URL" });
+            found.push(FoundCredential { range: from..from + value.len(), what: "a key in a URL" });
         }
         at += pair.len() + 1;
     }

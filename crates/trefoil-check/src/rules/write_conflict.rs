@@ -18,7 +18,7 @@ use crate::words;
 const MOST: usize = 16;
 
 /// A path that several nodes write, and who writes it, in order.
-type Written = (Arc<str>, Vec<Writer>);
+type WrittenPath = (Arc<str>, Vec<Writer>);
 
 /// A node that writes a path.
 struct Writer {
@@ -141,7 +141,7 @@ impl Pairs {
     }
 
     /// Those that name one path, whether or not somebody reads it.
-    fn named(&mut self, program: &Program, graph: &Graph, written: &[Written]) {
+    fn named(&mut self, program: &Program, graph: &Graph, written: &[WrittenPath]) {
         let named = graph.nodes.iter().enumerate().rev();
         let named: HashMap<(&str, FileId), usize> = named
             .filter_map(|(at, n)| program.step(n.step).and_then(|s| Some(((&**s.label.as_ref()?, s.origin.file), at))))
@@ -197,7 +197,7 @@ fn conflict(cx: &Context<'_>, graph: &Graph, pair: &Pair, values: Option<String>
 
 /// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names,
 /// and that one of them writes as a whole.
-fn written(facts: &Facts) -> Vec<Written> {
+fn written(facts: &Facts) -> Vec<WrittenPath> {
     let mut places: HashMap<Location, Vec<Location>> = HashMap::default();
     for mention in facts.mentions.iter().filter(|m| !m.template) {
         if let Some(to) = mention.to {

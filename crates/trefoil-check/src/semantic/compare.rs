@@ -48,7 +48,7 @@ pub struct Side {
 }
 
 /// A text with comparisons, taken apart.
-struct Written<'p> {
+struct WrittenText<'p> {
     flow: FlowId,
     file: FileId,
     references: &'p [Reference],
@@ -76,7 +76,7 @@ pub fn all(program: &Program, types: &Types<'_>) -> Vec<Compared> {
 
 fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &mut Vec<Compared>) {
     let text = &mut |text: &trefoil_ir::Text| {
-        let written = Written {
+        let written = WrittenText {
             flow,
             file: text.origin.file,
             references: text.template.references(),
@@ -97,7 +97,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
             if made {
                 return; // Lowering made it of something that is no comparison in the manifest.
             }
-            let written = Written {
+            let written = WrittenText {
                 flow,
                 file: cond.origin.file,
                 references: cond.condition.references(),
@@ -112,7 +112,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
     }
 }
 
-impl Written<'_> {
+impl WrittenText<'_> {
     fn visit(&self, expression: &Expression, types: &Types<'_>, found: &mut Vec<Compared>) {
         match expression {
             Expression::And(all) | Expression::Or(all) | Expression::List(all) | Expression::Call(_, all) => {

@@ -75,7 +75,7 @@ pub struct Taint {
 }
 
 /// Reads the labels of what a step reads. `result` are those of the step's own result.
-struct Reader<'t> {
+struct TaintReader<'t> {
     taint: &'t Taint,
     flow: FlowId,
     at: Location,
@@ -161,7 +161,7 @@ impl Taint {
         };
         let rest = value.rest();
         let result = self.result(step);
-        let mut labels = Reader { taint: self, flow, at, result: &result }.source(source, &rest).all();
+        let mut labels = TaintReader { taint: self, flow, at, result: &result }.source(source, &rest).all();
         match source {
             Source::Environment => labels.credential = value.at().filter(|_| is_credential(&rest)),
             Source::Secrets => labels.secret = value.at().or(labels.secret),
@@ -192,11 +192,11 @@ impl Taint {
         let Some(flow) = program.flow(id) else { return };
         let nothing = Held::default();
         for (slot, expr) in &flow.init {
-            let held = Reader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr);
+            let held = TaintReader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr);
             self.give(id, *slot, &held);
         }
         let output = match &flow.output {
-            Some(expr) => Reader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr),
+            Some(expr) => TaintReader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr),
             None => self.result(flow.body),
         };
         let mut exports = Held::default();
@@ -215,7 +215,7 @@ impl Taint {
         let Some(step) = program.step(id) else { return };
         let raw = self.raw(program, flow, step);
         let result = {
-            let reader = Reader { taint: self, flow, at: step.origin, result: &raw };
+            let reader = TaintReader { taint: self, flow, at: step.origin, result: &raw };
             let shaped = step.shape.as_ref().map_or_else(|| raw.clone(), |shape| reader.expr(shape));
             match &step.policy.on_failure {
                 OnFailure::Use(value) => shaped.and(&reader.expr(value)),
@@ -237,12 +237,12 @@ impl Taint {
             StepKind::Model(_) => model,
             StepKind::Tool(_) | StepKind::Command(_) => Held::of(Labels { tool: Some(at), ..Labels::default() }),
             StepKind::Human(_) | StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Refused(_) => nothing,
-            StepKind::Compute(value) => Reader { taint: self, flow, at, result: &nothing }.expr(value),
+            StepKind::Compute(value) => TaintReader { taint: self, flow, at, result: &nothing }.expr(value),
             StepKind::Sequence(steps) => steps.last().map(|s| self.result(*s)).unwrap_or_default(),
             StepKind::Branch { .. } | StepKind::Loop(_) => inner,
             StepKind::Graph(graph) => {
                 for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
-                    let held = Reader { taint: self, flow, at, result: &nothing }.source(source, &[]);
+                    let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
                     self.give(flow, *slot, &held);
                 }
                 nothing
@@ -251,7 +251,7 @@ impl Taint {
                 let feedback = machine.states.iter().flat_map(|s| &s.transitions).filter_map(|t| t.feedback.as_ref());
                 if let Some(slot) = machine.feedback {
                     for text in feedback {
-                        let labels = Reader { taint: self, flow, at, result: &inner }.text(text);
+                        let labels = TaintReader { taint: self, flow, at, result: &inner }.text(text);
                         self.give(flow, slot, &Held::of(labels));
                     }
                 }
@@ -264,7 +264,7 @@ impl Taint {
                 for validator in &attempts.validators {
                     if let ValidatorKind::Judges { judges, .. } = &validator.kind {
                         for judge in judges {
-                            let held = Reader { taint: self, flow, at, result: &inner }.expr(&judge.input);
+                            let held = TaintReader { taint: self, flow, at, result: &inner }.expr(&judge.input);
                             self.intake(program, judge.flow, &held);
                         }
                     }
@@ -281,17 +281,17 @@ impl Taint {
             }
             StepKind::ForEach(each) => {
                 if let (Items::List(list), Some(item)) = (&each.items, each.item) {
-                    let held = Reader { taint: self, flow, at, result: &nothing }.expr(list);
+                    let held = TaintReader { taint: self, flow, at, result: &nothing }.expr(list);
                     self.give(each.body, item, &Held::of(held.all()));
                 }
                 for (slot, source) in &each.captures {
-                    let held = Reader { taint: self, flow, at, result: &nothing }.source(source, &[]);
+                    let held = TaintReader { taint: self, flow, at, result: &nothing }.source(source, &[]);
                     self.give(each.body, *slot, &held);
                 }
                 Held::of(self.outputs.get(each.body.index()).map(Held::flat).unwrap_or_default())
             }
             StepKind::Call(call) => {
-                let reader = Reader { taint: self, flow, at, result: &nothing };
+                let reader = TaintReader { taint: self, flow, at, result: &nothing };
                 let input = call.input.as_ref().map(|e| reader.expr(e)).unwrap_or_default();
                 let mut output = Held::default();
                 for callee in walk::callees(step) {
@@ -333,7 +333,7 @@ fn set(place: &mut Held, more: &Held) -> bool {
     changed
 }
 
-impl Reader<'_> {
+impl TaintReader<'_> {
     fn source(&self, source: &Source, rest: &[Arc<str>]) -> Held {
         let taint = self.taint;
         match source {

@@ -44,11 +44,11 @@ pub struct Doctor {
     no_config: bool,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: DoctorFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum DoctorFormat {
     Text,
     Json,
 }
@@ -64,7 +64,7 @@ fn model(text: &str) -> Result<(String, String), String> {
 
 /// What came of trying something.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum Checkup {
     Fine,
     /// It works, and may not be as meant.
     Doubtful,
@@ -73,7 +73,7 @@ enum Found {
     Skipped,
 }
 
-impl Found {
+impl Checkup {
     const fn word(self) -> &'static str {
         match self {
             Self::Fine => "ok",
@@ -86,7 +86,7 @@ impl Found {
 
 struct Finding {
     what: String,
-    found: Found,
+    found: Checkup,
     says: String,
     help: Option<String>,
 }
@@ -97,7 +97,7 @@ pub fn run(args: &Doctor) -> u8 {
         Ok(offer) => offer,
         Err(code) => return code,
     };
-    let mut report = Report { text: args.format == Format::Text, all: Vec::new() };
+    let mut report = Report { text: args.format == DoctorFormat::Text, all: Vec::new() };
     report.add(settings(&offer));
     match store(&args.store) {
         Ok(found) => report.add(found),
@@ -132,7 +132,7 @@ impl Report {
     }
 
     fn end(&self) -> u8 {
-        let wrong = self.all.iter().filter(|one| one.found == Found::Wrong).count() as u64;
+        let wrong = self.all.iter().filter(|one| one.found == Checkup::Wrong).count() as u64;
         let code = if wrong == 0 { exit::OK } else { exit::FAILED };
         let written = match self.text {
             true => output::result(&match wrong {
@@ -150,7 +150,7 @@ impl Report {
     }
 }
 
-fn finding(what: impl Into<String>, found: Found, says: impl Into<String>) -> Finding {
+fn finding(what: impl Into<String>, found: Checkup, says: impl Into<String>) -> Finding {
     Finding { what: what.into(), found, says: says.into(), help: None }
 }
 
@@ -158,31 +158,35 @@ fn finding(what: impl Into<String>, found: Found, says: impl Into<String>) -> Fi
 fn settings(offer: &Offer) -> Finding {
     let all = &offer.found.findings;
     match all.iter().find(|d| d.severity == Severity::Error) {
-        Some(d) => Finding { help: d.help.clone(), ..finding("settings", Found::Wrong, d.message.clone()) },
-        None => finding("settings", Found::Fine, "can be read, and what they say counts"),
+        Some(d) => Finding { help: d.help.clone(), ..finding("settings", Checkup::Wrong, d.message.clone()) },
+        None => finding("settings", Checkup::Fine, "can be read, and what they say counts"),
     }
 }
 
 fn store(args: &StoreArgs) -> Result<Finding, u8> {
     let wrong = |error: &StoreError| Finding {
         help: error.help().map(Into::into),
-        ..finding("store", Found::Wrong, error.to_string())
+        ..finding("store", Checkup::Wrong, error.to_string())
     };
     let store = match args.try_look() {
         Ok(store) => store,
         Err(StoreError::Missing { path }) => {
-            return Ok(finding("store", Found::Fine, format!("no runs yet; `{}` will be created", path.display())));
+            return Ok(finding("store", Checkup::Fine, format!("no runs yet; `{}` will be created", path.display())));
         }
         Err(error) => return Ok(wrong(&error)),
     };
     let path = store.place();
     Ok(match block_on(store.check())? {
         Ok(health) if health.problems.is_empty() => {
-            finding("store", Found::Fine, format!("{} in `{path}`", count(health.runs, "run")))
+            finding("store", Checkup::Fine, format!("{} in `{path}`", count(health.runs, "run")))
         }
         Ok(health) => Finding {
             help: Some("run `trefoil store check`".to_owned()),
-            ..finding("store", Found::Wrong, format!("{} in `{path}`", count(health.problems.len() as u64, "problem")))
+            ..finding(
+                "store",
+                Checkup::Wrong,
+                format!("{} in `{path}`", count(health.problems.len() as u64, "problem")),
+            )
         },
         Err(error) => wrong(&error),
     })
@@ -191,13 +195,13 @@ fn store(args: &StoreArgs) -> Result<Finding, u8> {
 fn secrets(offer: &Offer, report: &mut Report) {
     let sources = sources(&offer.found.settings.secrets);
     if sources.is_empty() {
-        report.add(finding("secrets", Found::Fine, "none are set"));
+        report.add(finding("secrets", Checkup::Fine, "none are set"));
     }
     for source in sources {
         let what = format!("secrets ({})", source.name);
         report.add(match source.says {
-            Ok(says) => finding(what, Found::Fine, says),
-            Err(why) => finding(what, Found::Wrong, why),
+            Ok(says) => finding(what, Checkup::Fine, says),
+            Err(why) => finding(what, Checkup::Wrong, why),
         });
     }
 }
@@ -209,7 +213,7 @@ async fn providers(offer: &Offer, report: &mut Report) {
         if one.availability != Availability::Ready {
             let says = offer.registry.problem(what).unwrap_or_default();
             let wanted = offer.models.iter().any(|model| model.provider() == Some(what) && model.problem.is_some());
-            report.add(finding(what, if wanted { Found::Wrong } else { Found::Skipped }, says));
+            report.add(finding(what, if wanted { Checkup::Wrong } else { Checkup::Skipped }, says));
             continue;
         }
         let address = one.address.as_deref().unwrap_or_default();
@@ -217,18 +221,18 @@ async fn providers(offer: &Offer, report: &mut Report) {
         let list = match offer.registry.offered(what).await {
             Ok(Some(list)) => list,
             Ok(None) => {
-                report.add(finding(what, Found::Fine, format!("{address} answers; it does not list its models")));
+                report.add(finding(what, Checkup::Fine, format!("{address} answers; it does not list its models")));
                 continue;
             }
             Err(error) => {
                 let help = error.help.clone().or_else(|| help_for(&error.kind, one.key_variable));
-                report.add(Finding { help, ..finding(what, Found::Wrong, error.message) });
+                report.add(Finding { help, ..finding(what, Checkup::Wrong, error.message) });
                 continue;
             }
         };
         report.add(finding(
             what,
-            Found::Fine,
+            Checkup::Fine,
             format!("{address} {accepts} and offers {}", count(list.len() as u64, "model")),
         ));
         // A deployment has a name of its own, which is in no list.
@@ -242,7 +246,7 @@ async fn providers(offer: &Offer, report: &mut Report) {
             let near = nearest(name, list.iter().map(String::as_str));
             let help = near.map(|near| format!("did you mean `{what}:{near}`?"));
             let says = format!("`{what}` does not list it");
-            report.add(Finding { help, ..finding(model.name.clone(), Found::Doubtful, says) });
+            report.add(Finding { help, ..finding(model.name.clone(), Checkup::Doubtful, says) });
         }
     }
 }
@@ -281,7 +285,7 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     if !(args.yes || agreed()) {
         for (provider, model, _) in all {
             let says = "not called; add `--yes` to call it";
-            report.add(finding(format!("{provider}:{model}"), Found::Skipped, says));
+            report.add(finding(format!("{provider}:{model}"), Checkup::Skipped, says));
         }
         return;
     }
@@ -302,9 +306,9 @@ async fn called(registry: &Registry, provider: &str, model: &str, price: Option<
             };
             let by = answer.model.filter(|by| by != model).map(|by| format!(" as `{by}`")).unwrap_or_default();
             let seconds = began.elapsed().as_secs_f64();
-            finding(what, Found::Fine, format!("answers{by} in {seconds:.1}s ({cost})"))
+            finding(what, Checkup::Fine, format!("answers{by} in {seconds:.1}s ({cost})"))
         }
-        Err(error) => Finding { help: error.help, ..finding(what, Found::Wrong, error.message) },
+        Err(error) => Finding { help: error.help, ..finding(what, Checkup::Wrong, error.message) },
     }
 }
 

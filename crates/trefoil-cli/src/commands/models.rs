@@ -29,11 +29,11 @@ pub struct Models {
     no_config: bool,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: ModelsFormat,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum ModelsFormat {
     Text,
     Json,
 }
@@ -45,8 +45,8 @@ pub fn run(args: &Models) -> u8 {
         Err(code) => return code,
     };
     output::result(&match args.format {
-        Format::Text => text(&offer, &args.path),
-        Format::Json => json_text(&format_args!("{:#}\n", as_json(&offer))),
+        ModelsFormat::Text => text(&offer, &args.path),
+        ModelsFormat::Json => json_text(&format_args!("{:#}\n", as_json(&offer))),
     })
 }
 

@@ -18,11 +18,11 @@ pub struct Plan {
     models: ModelArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: PlanFormat,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum PlanFormat {
     Text,
     Json,
 }
@@ -54,7 +54,7 @@ pub fn run(args: &Plan) -> u8 {
     let prices = engine.prices(&loaded.program, &answering);
     let plan = trefoil::plan::Plan::with_prices(&loaded.program, &loaded.files, &prices);
     output::result(&match args.format {
-        Format::Text => plan.text(),
-        Format::Json => format!("{:#}\n", plan.json()),
+        PlanFormat::Text => plan.text(),
+        PlanFormat::Json => format!("{:#}\n", plan.json()),
     })
 }

@@ -12,11 +12,11 @@ use crate::output;
 pub struct Rules {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: RulesFormat,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum RulesFormat {
     Text,
     Json,
 }
@@ -24,8 +24,8 @@ enum Format {
 /// Exit code 0; 1 if they cannot be written.
 pub fn run(args: &Rules) -> u8 {
     output::result(&match args.format {
-        Format::Text => table(),
-        Format::Json => {
+        RulesFormat::Text => table(),
+        RulesFormat::Json => {
             let all: Vec<_> = in_order().map(as_json).collect();
             format!("{:#}\n", serde_json::Value::Array(all))
         }

@@ -8,12 +8,12 @@ use crate::runs::{answer, cancel, delete, diff, events, export, fork, list, show
 #[derive(Args)]
 pub struct Runs {
     #[command(subcommand)]
-    what: What,
+    what: RunsCommand,
 }
 
 #[derive(Subcommand)]
 #[allow(clippy::large_enum_variant, reason = "there is one, for a moment")]
-enum What {
+enum RunsCommand {
     List(list::List),
     Show(show::Show),
     Events(events::Events),
@@ -28,15 +28,15 @@ enum What {
 /// Exit code 0: done; 2: no such run, or the store failed.
 pub fn run(args: &Runs) -> u8 {
     let done = match &args.what {
-        What::List(args) => list::run(args),
-        What::Show(args) => show::run(args),
-        What::Events(args) => events::run(args),
-        What::Diff(args) => diff::run(args),
-        What::Fork(args) => fork::run(args),
-        What::Answer(args) => answer::run(args),
-        What::Cancel(args) => cancel::run(args),
-        What::Delete(args) => delete::run(args),
-        What::Export(args) => export::run(args),
+        RunsCommand::List(args) => list::run(args),
+        RunsCommand::Show(args) => show::run(args),
+        RunsCommand::Events(args) => events::run(args),
+        RunsCommand::Diff(args) => diff::run(args),
+        RunsCommand::Fork(args) => fork::run(args),
+        RunsCommand::Answer(args) => answer::run(args),
+        RunsCommand::Cancel(args) => cancel::run(args),
+        RunsCommand::Delete(args) => delete::run(args),
+        RunsCommand::Export(args) => export::run(args),
     };
     match done {
         Ok(code) | Err(code) => code,

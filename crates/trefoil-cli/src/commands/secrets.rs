@@ -15,11 +15,11 @@ const LARGEST: u64 = 1 << 20;
 #[derive(Args)]
 pub struct Secrets {
     #[command(subcommand)]
-    what: What,
+    what: SecretsCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum SecretsCommand {
     /// Set a secret; its value is asked for, or read from stdin
     Set {
         /// Name
@@ -51,15 +51,15 @@ pub fn run(args: &Secrets) -> u8 {
     }
 }
 
-fn done(what: &What) -> Result<u8, VaultError> {
+fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
     let vault = Vault::of_user().ok_or(VaultError::NoFolder)?;
     match what {
-        What::Passphrase { remove: true } => {
+        SecretsCommand::Passphrase { remove: true } => {
             vault.protect(None)?;
             output::note(&format!("the key of {} is in a file", vault.path().display()));
             Ok(exit::OK)
         }
-        What::Passphrase { remove: false } => {
+        SecretsCommand::Passphrase { remove: false } => {
             let Some(passphrase) = new_passphrase()? else {
                 output::refuse("the two passphrases are not the same", Some("run the command again"));
                 return Ok(exit::FAILED);
@@ -68,19 +68,19 @@ fn done(what: &What) -> Result<u8, VaultError> {
             output::note(&format!("a passphrase protects {}", vault.path().display()));
             Ok(exit::OK)
         }
-        What::Set { name, .. } => {
+        SecretsCommand::Set { name, .. } => {
             vault.set(name, &value(name)?)?;
             output::note(&format!("kept in {}", vault.path().display()));
             Ok(exit::OK)
         }
-        What::List => {
+        SecretsCommand::List => {
             let names = vault.names()?;
             if names.is_empty() {
                 output::note("no secrets are set");
             }
             Ok(output::result(&names.iter().map(|name| format!("{name}\n")).collect::<String>()))
         }
-        What::Remove { name } => {
+        SecretsCommand::Remove { name } => {
             if vault.remove(name)? {
                 output::note(&format!("removed: {name}"));
                 return Ok(exit::OK);

@@ -15,13 +15,13 @@ use crate::{exit, output};
 #[derive(Args)]
 pub struct Store {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<StoreCommand>,
     #[command(flatten)]
     store: StoreArgs,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum StoreCommand {
     /// Read everything and report what is wrong
     Check,
     /// Copy the store, as it is now, to a new file
@@ -63,9 +63,9 @@ fn time(text: &str) -> Result<KeepTime, String> {
 pub fn run(args: &Store) -> u8 {
     let done = match &args.what {
         None => show(args),
-        Some(What::Check) => check(args),
-        Some(What::Backup { to }) => backup(args, to),
-        Some(What::Prune(prune)) => shrink(args, prune),
+        Some(StoreCommand::Check) => check(args),
+        Some(StoreCommand::Backup { to }) => backup(args, to),
+        Some(StoreCommand::Prune(prune)) => shrink(args, prune),
     };
     match done {
         Ok(code) | Err(code) => code,

@@ -8,7 +8,7 @@ use crate::output;
 use crate::store::StoreArgs;
 
 /// A command, and what it is for.
-type Next = (String, &'static str);
+type NextCommand = (String, &'static str);
 
 /// After a run that went well.
 pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
@@ -50,7 +50,7 @@ pub fn not_kept() {
 }
 
 /// How to see the prompts.
-fn prompts(trace: Option<&str>) -> Vec<Next> {
+fn prompts(trace: Option<&str>) -> Vec<NextCommand> {
     let seen = "every prompt and answer";
     match trace {
         Some(trace) => vec![(format!("trefoil trace {}", pasted(trace)), seen)],
@@ -58,17 +58,18 @@ fn prompts(trace: Option<&str>) -> Vec<Next> {
     }
 }
 
-fn say(all: &[Next]) {
+fn say(all: &[NextCommand]) {
     laid_out(all, output::width()).iter().for_each(|line| output::say(&safe(line)));
 }
 
 /// Commands with what they are for beside them, or beneath where one is too wide for that. A command is never broken.
-fn laid_out(all: &[Next], columns: usize) -> Vec<String> {
-    let beside =
-        |(command, what): &Next, width: usize| command.width() <= width && 2 + width + 2 + what.width() < columns;
+fn laid_out(all: &[NextCommand], columns: usize) -> Vec<String> {
+    let beside = |(command, what): &NextCommand, width: usize| {
+        command.width() <= width && 2 + width + 2 + what.width() < columns
+    };
     let widest = all.iter().filter(|next| beside(next, next.0.width())).map(|(command, _)| command.width()).max();
     let widest = widest.unwrap_or(0);
-    let one = |next @ (command, what): &Next| match beside(next, widest) {
+    let one = |next @ (command, what): &NextCommand| match beside(next, widest) {
         true => vec![format!("  {command}{}  {what}", " ".repeat(widest - command.width()))],
         false => vec![format!("  {command}"), format!("      {what}")],
     };

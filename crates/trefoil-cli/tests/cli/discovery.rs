@@ -51,7 +51,7 @@ fn two_at_the_same_distance_are_an_error_where_they_are_named() {
     let folder = Folder::new();
     folder.write("trefoil.toml", "").write("flows/main.yaml", PIPELINE);
     folder.write("a/one.yaml", agent("writer")).write("b/two.yaml", agent("writer"));
-    assert_eq!(found(&folder, &["flows/main.yaml"]), ["flows/main.yaml error duplicate-id"]);
+    assert_eq!(found(&folder, &["flows/main.yaml"]), ["flows/main.yaml error ambiguous-reference"]);
     let said = folder.trefoil(&["check", "flows/main.yaml"]).out;
     assert!(said.contains("a/one.yaml") && said.contains("b/two.yaml"), "{said}");
     let run = folder.trefoil(&["run", "--model", "embedded", "flows/main.yaml"]);
@@ -196,7 +196,7 @@ fn a_bare_name_with_several_files_equally_near_is_an_error() {
     folder.write("trefoil.toml", "").write("flows/main.yaml", siren("type: workflow, ref: child"));
     let child = siren("agent: writer");
     folder.write("a/child.yaml", &child).write("b/child.yaml", &child);
-    assert_eq!(found(&folder, &["flows/main.yaml"]), ["flows/main.yaml error duplicate-id"]);
+    assert_eq!(found(&folder, &["flows/main.yaml"]), ["flows/main.yaml error ambiguous-reference"]);
     folder.write("flows/child.yaml", &child);
     assert_eq!(found(&folder, &["flows/main.yaml"]), [""; 0]);
 }

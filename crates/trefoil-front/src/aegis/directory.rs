@@ -23,11 +23,11 @@ pub struct Directory<'p> {
 struct Index {
     entries: Vec<(Unit, Arc<str>, usize)>,
     by_name: HashMap<(Unit, Arc<str>), Vec<usize>>,
-    places: HashMap<usize, Place>,
+    places: HashMap<usize, UnitPlace>,
 }
 
 /// Where a unit is called what it is called.
-struct Place {
+struct UnitPlace {
     /// As it is written.
     written: Location,
     /// Without quotes.
@@ -44,7 +44,7 @@ impl<'p> Directory<'p> {
             }
             if let Some((unit, name)) = manifest::unit(&d.root).zip(manifest::name(&d.root)) {
                 let [written, content] = [name.span, name.content()].map(|span| Location::new(d.file, span));
-                index.places.insert(document, Place { written, content });
+                index.places.insert(document, UnitPlace { written, content });
                 index.by_name.entry((unit, name.value.clone())).or_default().push(document);
                 index.entries.push((unit, name.value.clone(), document));
             }

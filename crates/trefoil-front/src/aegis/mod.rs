@@ -62,7 +62,7 @@ impl FrontEnd for Aegis {
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
         let made = program::compile(project, entries, Findings::with_facts(detail, self.policy().words));
         let program::Made { units, program, entries, found, aside } = made;
-        let units = crate::Units::Aegis(units);
+        let units = crate::CompiledUnits::Aegis(units);
         Compiled { units, program, entries, env_files: Vec::new(), found, aside }
     }
 }

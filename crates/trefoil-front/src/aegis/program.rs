@@ -13,7 +13,7 @@ use super::callees::{Callee, mention, mention_states};
 use super::directory::Directory;
 use super::lower::{self, CallSite, FlowKey, Lowering, Work};
 use super::manifest::{self, Unit as Sort};
-use super::names::{AgentNames, Slots, WorkflowNames, declare_agent, declare_workflow};
+use super::names::{AgentNames, FlowSlots, WorkflowNames, declare_agent, declare_workflow};
 use super::texts::Texts;
 use crate::{Document, Findings, Project, Reader, learn};
 
@@ -77,7 +77,8 @@ pub struct Made<'p> {
 pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> Made<'p> {
     let mut lowering = Lowering::new(project);
     let entries: Vec<_> = entries.iter().filter_map(|at| Some((*at, entry(&mut lowering, project, *at)?))).collect();
-    let mut reading = Reading { project, found, files: HashMap::default(), units: Vec::new(), named: BTreeSet::new() };
+    let mut reading =
+        DocumentReading { project, found, files: HashMap::default(), units: Vec::new(), named: BTreeSet::new() };
     let mut aside = BTreeSet::new();
     while let Some(work) = lowering.next() {
         let flow = reading.unit(&mut lowering, &work);
@@ -87,7 +88,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
         }
         lowering.done(&work, flow);
     }
-    let Reading { found, units: all, named, .. } = reading;
+    let DocumentReading { found, units: all, named, .. } = reading;
     let (directory, calls) = (lowering.directory.clone(), std::mem::take(&mut lowering.calls));
     let program = lowering.finish(&entries);
     let aside = aside.difference(&named).copied().collect();
@@ -106,22 +107,22 @@ fn entry(lowering: &mut Lowering<'_>, project: &Project, document: usize) -> Opt
 }
 
 /// Documents being read, each once whatever it is called as.
-struct Reading<'p> {
+struct DocumentReading<'p> {
     project: &'p Project,
     found: Findings,
-    files: HashMap<(usize, Sort), Option<Read>>,
+    files: HashMap<(usize, Sort), Option<ReadUnit>>,
     units: Vec<Unit>,
     named: BTreeSet<FileId>,
 }
 
 /// What a document says.
 #[derive(Clone)]
-enum Read {
+enum ReadUnit {
     Agent(Arc<manifest::agent::Agent>),
     Workflow(Arc<manifest::workflow::Workflow>),
 }
 
-impl Reading<'_> {
+impl DocumentReading<'_> {
     fn unit(&mut self, lowering: &mut Lowering<'_>, work: &Work) -> Option<Flow> {
         let (at, sort, intent) = match &work.key {
             FlowKey::Missing(name) => return Some(lower::missing_agent(lowering, name)),
@@ -137,8 +138,8 @@ impl Reading<'_> {
         let read = known.unwrap_or_else(|| read(&reader, document, sort));
         self.files.insert((at, sort), read.clone());
         let unit = read.map(|read| match read {
-            Read::Agent(agent) => self::agent(lowering, &reader, (document, intent), agent),
-            Read::Workflow(workflow) => self::workflow(lowering, &reader, document, workflow),
+            ReadUnit::Agent(agent) => self::agent(lowering, &reader, (document, intent), agent),
+            ReadUnit::Workflow(workflow) => self::workflow(lowering, &reader, document, workflow),
         });
         let (content, flow) = unit.unzip();
         let mut findings = findings.into_inner();
@@ -156,12 +157,12 @@ impl Reading<'_> {
     }
 }
 
-fn read(reader: &Reader<'_>, document: &Document, sort: Sort) -> Option<Read> {
+fn read(reader: &Reader<'_>, document: &Document, sort: Sort) -> Option<ReadUnit> {
     let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
     manifest::header(&mut fields, sort);
     let read = match sort {
-        Sort::Agent => Read::Agent(Arc::new(manifest::agent::read(reader, &mut fields))),
-        Sort::Workflow => Read::Workflow(Arc::new(manifest::workflow::read(reader, &mut fields))),
+        Sort::Agent => ReadUnit::Agent(Arc::new(manifest::agent::read(reader, &mut fields))),
+        Sort::Workflow => ReadUnit::Workflow(Arc::new(manifest::workflow::read(reader, &mut fields))),
     };
     fields.finish();
     Some(read)
@@ -188,7 +189,7 @@ fn workflow(
     document: &Document,
     workflow: Arc<manifest::workflow::Workflow>,
 ) -> (Content, Flow) {
-    let mut slots = Slots::default();
+    let mut slots = FlowSlots::default();
     let names = Arc::new(WorkflowNames::of(document.file, &workflow, &lowering.directory, &mut slots));
     declare_workflow(reader, &workflow, &names);
     let texts = Texts::of_workflow(document.file, &workflow, &names);

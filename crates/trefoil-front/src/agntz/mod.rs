@@ -68,7 +68,7 @@ impl FrontEnd for Agntz {
         let mut units = bind::bind(project, entries, &Findings::with_facts(detail, self.policy().words));
         let found = std::mem::take(&mut units.findings);
         let (program, entries) = lower::lower(&units, entries);
-        let units = crate::Units::Agntz(Box::new(units));
+        let units = crate::CompiledUnits::Agntz(Box::new(units));
         Compiled { units, program, entries, env_files: Vec::new(), found, aside: BTreeSet::new() }
     }
 }

@@ -15,7 +15,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value, Words};
 
-use self::number::Unit;
+use self::number::NumberUnit;
 use crate::mend::respelt;
 use crate::project::{Document, Project};
 use crate::source::Source;
@@ -31,7 +31,7 @@ pub struct Findings {
     /// Facts for the checker and editors.
     pub facts: Facts,
     /// Blocks of text with lines that start like keys.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<TextBlock>,
     /// Bytes of the patterns in schemas that were compiled to be judged.
     pub(crate) patterns: usize,
 }
@@ -56,7 +56,7 @@ impl Findings {
 
 /// A block of text with lines that start like keys of the mapping that it is in, or of the one around that.
 #[derive(Debug, Clone)]
-pub struct Block {
+pub struct TextBlock {
     /// Its file.
     pub file: FileId,
     /// The key that it is the value of.
@@ -64,12 +64,12 @@ pub struct Block {
     /// The text.
     pub text: Text,
     /// Those lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<KeyLine>,
 }
 
 /// A line of such a block.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct KeyLine {
     /// Where the key starts in the text.
     pub at: usize,
     /// The key, which the mapping knows and does not have.
@@ -188,7 +188,7 @@ impl<'d> Reader<'d> {
         node: &Node,
         what: &str,
         expected: &str,
-        unit: Option<Unit>,
+        unit: Option<NumberUnit>,
         fits: impl Fn(&str) -> bool,
     ) {
         self.report(self.mistyped(node, what, expected, number::meant(node, unit).filter(|text| fits(text))));
@@ -545,10 +545,10 @@ impl Fields<'_, '_> {
             let absent = |key: &&&'static str| **key == word && self.mapping.get(word).is_none();
             let Some(key) = self.known.iter().chain(self.around).find(absent) else { continue };
             let outer = self.around.contains(key);
-            lines.push(Line { at, key, outer, follows: outer && self.follows(entry.value.span, key) });
+            lines.push(KeyLine { at, key, outer, follows: outer && self.follows(entry.value.span, key) });
         }
         if !lines.is_empty() {
-            let block = Block { file: self.reader.file, key: entry.key.clone(), text: text.clone(), lines };
+            let block = TextBlock { file: self.reader.file, key: entry.key.clone(), text: text.clone(), lines };
             self.reader.findings.borrow_mut().blocks.push(block);
         }
     }

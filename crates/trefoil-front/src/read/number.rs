@@ -4,7 +4,7 @@ use trefoil_syntax::yaml::{Node, Style};
 
 /// What a number of a key counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum NumberUnit {
     /// Milliseconds.
     Ms,
     /// Seconds.
@@ -12,16 +12,16 @@ pub enum Unit {
 }
 
 /// The unit that a key names.
-pub fn unit_of(key: &str) -> Option<Unit> {
+pub fn unit_of(key: &str) -> Option<NumberUnit> {
     if key.ends_with("Ms") || key.ends_with("_ms") {
-        Some(Unit::Ms)
+        Some(NumberUnit::Ms)
     } else {
-        (key.ends_with("_seconds") || key.ends_with("_s")).then_some(Unit::Seconds)
+        (key.ends_with("_seconds") || key.ends_with("_s")).then_some(NumberUnit::Seconds)
     }
 }
 
 /// The number that a text surely is, as YAML writes it.
-pub fn meant(node: &Node, unit: Option<Unit>) -> Option<String> {
+pub fn meant(node: &Node, unit: Option<NumberUnit>) -> Option<String> {
     let text = node.string()?;
     let quotes = matches!(text.style, Style::Single | Style::Double);
     let plain = text.value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
@@ -49,7 +49,7 @@ fn with_comma(text: &str) -> Option<String> {
 }
 
 /// `30s`, `1.5 minutes`: in the unit of the key.
-fn converted(text: &str, unit: Unit) -> Option<String> {
+fn converted(text: &str, unit: NumberUnit) -> Option<String> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, name) = text.split_at_checked(at)?;
     let ms = match name.trim().to_ascii_lowercase().as_str() {
@@ -66,7 +66,7 @@ fn converted(text: &str, unit: Unit) -> Option<String> {
     let number: u64 = format!("{whole}{}", thousandths().filter(|_| number)?).parse().ok()?;
     let ms = number.checked_mul(ms)? / 1_000;
     match unit {
-        Unit::Ms => Some(ms.to_string()),
-        Unit::Seconds => Some((ms as f64 / 1_000.0).to_string()),
+        NumberUnit::Ms => Some(ms.to_string()),
+        NumberUnit::Seconds => Some((ms as f64 / 1_000.0).to_string()),
     }
 }

@@ -8,14 +8,14 @@ use trefoil_template::Value;
 use trefoil_template::limits::PATTERNS_BYTES;
 
 use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
-use super::reading::{Reading, TYPES};
+use super::reading::{SchemaReading, TYPES};
 use super::{LESS, fit};
 use crate::mend::respelt;
 use crate::read::to_value;
 use trefoil_syntax::suggest::Near;
 
 /// Checks a schema and returns it.
-pub fn subschema(reading: &mut Reading<'_>, node: &Node, depth: usize) -> Value {
+pub fn subschema(reading: &mut SchemaReading<'_>, node: &Node, depth: usize) -> Value {
     if let Some((Scalar::Bool(b), _)) = node.scalar() {
         return Value::Bool(b);
     }
@@ -39,7 +39,7 @@ pub fn subschema(reading: &mut Reading<'_>, node: &Node, depth: usize) -> Value 
 }
 
 /// Checks one keyword.
-pub fn keyword(reading: &mut Reading<'_>, entry: &Entry, depth: usize) {
+pub fn keyword(reading: &mut SchemaReading<'_>, entry: &Entry, depth: usize) {
     let name = &*entry.key.value;
     let Some(holds) = holds(name) else {
         unknown(reading, &entry.key);
@@ -117,7 +117,7 @@ pub fn keyword(reading: &mut Reading<'_>, entry: &Entry, depth: usize) {
     }
 }
 
-fn unknown(reading: &mut Reading<'_>, key: &Text) {
+fn unknown(reading: &mut SchemaReading<'_>, key: &Text) {
     if key.value.starts_with("x-") {
         return;
     }
@@ -135,7 +135,7 @@ fn unknown(reading: &mut Reading<'_>, key: &Text) {
 }
 
 /// `type`: a name or a list of names.
-pub fn types(reading: &mut Reading<'_>, node: &Node) {
+pub fn types(reading: &mut SchemaReading<'_>, node: &Node) {
     match (node.string(), node.sequence()) {
         (Some(name), _) => {
             reading.type_name(name);
@@ -159,7 +159,7 @@ pub fn types(reading: &mut Reading<'_>, node: &Node) {
     }
 }
 
-fn text<'n>(reading: &mut Reading<'_>, node: &'n Node, name: &str) -> Option<&'n Text> {
+fn text<'n>(reading: &mut SchemaReading<'_>, node: &'n Node, name: &str) -> Option<&'n Text> {
     let text = node.string();
     if text.is_none() {
         reading.wrong_type(node, name, "text");
@@ -167,7 +167,7 @@ fn text<'n>(reading: &mut Reading<'_>, node: &'n Node, name: &str) -> Option<&'n
     text
 }
 
-fn number(reading: &mut Reading<'_>, node: &Node, name: &str, positive: bool) {
+fn number(reading: &mut SchemaReading<'_>, node: &Node, name: &str, positive: bool) {
     let value = match node.scalar() {
         Some((Scalar::Int(i), _)) => i as f64,
         Some((Scalar::UInt(u), _)) => u as f64,
@@ -179,14 +179,14 @@ fn number(reading: &mut Reading<'_>, node: &Node, name: &str, positive: bool) {
     }
 }
 
-fn count(reading: &mut Reading<'_>, node: &Node, name: &str) {
+fn count(reading: &mut SchemaReading<'_>, node: &Node, name: &str) {
     if !matches!(node.scalar(), Some((Scalar::Int(0..), _))) {
         reading.wrong_type(node, name, "a whole number from 0");
     }
 }
 
 /// `required`: a list of names.
-fn names(reading: &mut Reading<'_>, node: &Node, name: &str) {
+fn names(reading: &mut SchemaReading<'_>, node: &Node, name: &str) {
     match node.sequence() {
         Some(items) => {
             let mut seen: HashMap<&str, &Text> = HashMap::default();
@@ -221,7 +221,7 @@ fn names(reading: &mut Reading<'_>, node: &Node, name: &str) {
 
 /// What one keyword says against another: `enum` against `type`, `default` against all, `required` against `properties`.
 /// `partial`: another schema beside it may declare more.
-pub fn cross_checks(reading: &mut Reading<'_>, node: &Node, schema: &Value, partial: bool) {
+pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value, partial: bool) {
     let Some(mapping) = node.mapping() else { return };
     if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.sequence())) {
         let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
@@ -286,7 +286,7 @@ pub fn cross_checks(reading: &mut Reading<'_>, node: &Node, schema: &Value, part
 }
 
 /// Choices that are listed twice, and keywords for another type than the declared one.
-fn misplaced(reading: &mut Reading<'_>, mapping: &Mapping) {
+fn misplaced(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     let choices = mapping.get("enum").and_then(|e| e.value.sequence()).unwrap_or_default();
     let mut seen: HashMap<&str, &Text> = HashMap::default();
     for text in choices.iter().filter_map(Node::string) {
@@ -356,7 +356,7 @@ const OF_TYPE: &[OfType] = &[
 const NUMBERS: &[&str] = &["number", "integer"];
 
 /// Limits that say nothing about the type that is declared.
-fn pointless(reading: &mut Reading<'_>, mapping: &Mapping, kind: &Text) {
+fn pointless(reading: &mut SchemaReading<'_>, mapping: &Mapping, kind: &Text) {
     for entry in &mapping.entries {
         let Some((key, of, others)) = OF_TYPE.iter().find(|(key, ..)| *key == &*entry.key.value) else { continue };
         if of.contains(&&*kind.value) || !TYPES.contains(&&*kind.value) {
@@ -408,7 +408,7 @@ const LIMITS: &[(&str, &str, bool)] = &[
 ];
 
 /// A lower limit above the upper one.
-fn limit_checks(reading: &mut Reading<'_>, mapping: &Mapping, (low, high, equal): &(&str, &str, bool)) {
+fn limit_checks(reading: &mut SchemaReading<'_>, mapping: &Mapping, (low, high, equal): &(&str, &str, bool)) {
     let entry = |key: &str| Some((mapping.get(key)?, to_value(&mapping.get(key)?.value).as_f64()?));
     let (Some((least, from)), Some((most, to))) = (entry(low), entry(high)) else { return };
     if from < to || (*equal && from <= to) {

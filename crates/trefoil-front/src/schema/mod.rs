@@ -14,7 +14,7 @@ use trefoil_template::limits::PATTERNS_BYTES;
 
 use crate::Reader;
 use crate::read::to_value;
-use reading::Reading;
+use reading::SchemaReading;
 
 /// What to do about patterns that take too much room.
 pub(crate) const LESS: &str = "repeat less (`{1,50}` needs 50 times the memory), or use `minLength` and `maxLength`";
@@ -32,7 +32,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     // An older draft has other keywords, and its own compiler.
     let older = json.get("$schema").and_then(Value::as_str).is_some_and(|uri| !uri.contains("2020-12"));
     if !older {
-        let mut reading = Reading::plain(reader);
+        let mut reading = SchemaReading::plain(reader);
         canonical::subschema(&mut reading, node, 1);
         reading.check_pointers(&json);
         if reading.failed() {

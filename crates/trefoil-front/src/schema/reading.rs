@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 64;
 pub const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 /// One schema being read.
-pub struct Reading<'d> {
+pub struct SchemaReading<'d> {
     /// The file's reader.
     pub reader: &'d Reader<'d>,
     failed: bool,
@@ -25,7 +25,7 @@ pub struct Reading<'d> {
     pointers: Vec<(String, Span)>,
 }
 
-impl<'d> Reading<'d> {
+impl<'d> SchemaReading<'d> {
     /// Nothing read yet.
     pub fn new(reader: &'d Reader<'d>) -> Self {
         Self { reader, failed: false, delicate: false, partial: false, plain: false, pointers: Vec::new() }

@@ -45,7 +45,7 @@ pub struct Called {
     pub given: Vec<Arc<str>>,
 }
 
-enum Next {
+enum ToRead {
     File(usize),
     /// All that the innermost open file calls is done.
     Done,
@@ -56,19 +56,19 @@ impl<'p> Calls<'p> {
     pub fn gather(project: &'p Project, references: &References<'p>, entries: &[usize], found: Findings) -> Self {
         let mut calls = Self { files: HashMap::default(), callees_first: Vec::new(), lost: Vec::new(), found };
         let mut open: Vec<usize> = Vec::new();
-        let mut next: Vec<Next> = entries.iter().rev().map(|entry| Next::File(*entry)).collect();
+        let mut next: Vec<ToRead> = entries.iter().rev().map(|entry| ToRead::File(*entry)).collect();
         while let Some(at) = next.pop() {
             match at {
-                Next::File(document) if !calls.files.contains_key(&document) => {
+                ToRead::File(document) if !calls.files.contains_key(&document) => {
                     open.push(document);
-                    next.push(Next::Done);
+                    next.push(ToRead::Done);
                     calls.read(project, references, document, &open);
                     let called = calls.files.get(&document).into_iter().flat_map(|file| file.calls.iter().flatten());
                     let called: Vec<usize> = called.map(|call| call.document).collect();
-                    next.extend(called.into_iter().rev().map(Next::File));
+                    next.extend(called.into_iter().rev().map(ToRead::File));
                 }
-                Next::File(_) => {}
-                Next::Done => calls.done(open.pop()),
+                ToRead::File(_) => {}
+                ToRead::Done => calls.done(open.pop()),
             }
         }
         calls.measure(project, entries);

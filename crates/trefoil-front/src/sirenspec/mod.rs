@@ -103,7 +103,7 @@ impl FrontEnd for SirenSpec {
     fn compile<'p>(&self, project: &'p Project, entries: &[usize], detail: Detail) -> Compiled<'p> {
         let made = session::compile(project, entries, Findings::with_facts(detail, self.policy().words));
         let session::Made { units, program, entries, env_files, found } = made;
-        let units = crate::Units::Sirenspec(units);
+        let units = crate::CompiledUnits::Sirenspec(units);
         Compiled { units, program, entries, env_files, found, aside: BTreeSet::new() }
     }
 }

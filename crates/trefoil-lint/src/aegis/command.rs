@@ -8,7 +8,7 @@ use trefoil_front::aegis::manifest::RESERVED;
 use trefoil_front::aegis::manifest::state::StateKind;
 use trefoil_front::aegis::manifest::states::system::{Action, FOREIGN};
 use trefoil_front::aegis::names::Moment;
-use trefoil_front::aegis::shell::{Command, Script};
+use trefoil_front::aegis::shell::{CommandLine, Script};
 use trefoil_front::mend::respelt;
 use trefoil_front::names::{Sort, Use};
 
@@ -35,7 +35,7 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
         if FOREIGN.contains(&word) {
             continue;
         }
-        if let Command::Script(script) = Command::read(&command.value) {
+        if let CommandLine::Script(script) = CommandLine::read(&command.value) {
             found.extend(not_built_in(unit, command));
             unsafe_parts(unit, command, &script, found);
             found.extend(program_from_data(unit, index, command, &script));

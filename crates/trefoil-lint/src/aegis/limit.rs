@@ -2,12 +2,12 @@
 
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::unit::{Agent, Found, Workflow};
+use super::unit::{AgentUnit, Found, Workflow};
 use trefoil_front::Source;
 use trefoil_front::aegis::manifest::state::StateKind;
 
 /// A limit of one iteration above that of all together.
-pub fn iteration(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn iteration(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let agent = unit.agent;
     if let (Some(at), Some(deadline)) = (agent.execution.iteration_timeout_at, agent.deadline_ms)
         && deadline < agent.execution.iteration_timeout_ms
@@ -21,7 +21,7 @@ pub fn iteration(unit: &Agent<'_, '_>, found: &mut Found) {
 }
 
 /// The limit of an agent's iterations.
-pub fn too_short(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn too_short(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let execution = &unit.agent.execution;
     if let Some(at) = execution.iteration_timeout_at {
         found.extend(below_a_second(unit.file, "iteration_timeout", execution.iteration_timeout_ms, at));

@@ -31,7 +31,7 @@ use trefoil_syntax::Diagnostic;
 use trefoil_front::aegis::callees::Callee;
 use trefoil_front::aegis::{Content, Unit, Units};
 use trefoil_front::{Document, Source};
-use unit::{Agent, Found, Workflow};
+use unit::{AgentUnit, Found, Workflow};
 
 /// The finders of mistakes in workflows.
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
@@ -59,7 +59,7 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
 ];
 
 /// The finders of mistakes in agents.
-const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
+const OF_AGENTS: &[fn(&AgentUnit<'_, '_>, &mut Found)] = &[
     text::of_agent,
     prompt::unknown,
     prompt::unread,
@@ -85,7 +85,7 @@ fn unit(units: &Units<'_>, document: &Document, unit: &Unit) -> Vec<Diagnostic> 
     match &unit.content {
         Content::Agent { agent, names, texts } => {
             let (callees, project) = (&Callee::of_agent(agent), units.project);
-            let unit = Agent { file, document, agent, names, texts, project };
+            let unit = AgentUnit { file, document, agent, names, texts, project };
             OF_AGENTS.iter().for_each(|find| find(&unit, &mut found));
             callee::unknown(file, callees, directory, Some(&*agent.identity.name), &mut found);
             judge::check(file, callees, directory, &mut found);

@@ -11,13 +11,10 @@ use trefoil_front::mend::respelt;
 
 /// A schema without an output that it describes.
 pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {
-    match (&unit.workflow.output_template, &unit.workflow.output_schema) {
-        (None, Some(schema)) => {
-            let message =
-                "`output_schema` has no effect: without `output_template` the output is the answer of the last state";
-            found.push(Diagnostic::warning("unused", unit.file.at(schema.node.span), message));
-        }
-        _ => {}
+    if let (None, Some(schema)) = (&unit.workflow.output_template, &unit.workflow.output_schema) {
+        let message =
+            "`output_schema` has no effect: without `output_template` the output is the answer of the last state";
+        found.push(Diagnostic::warning("unused", unit.file.at(schema.node.span), message));
     }
 }
 

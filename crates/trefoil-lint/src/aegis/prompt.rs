@@ -4,7 +4,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::is_helper;
 
 use super::template;
-use super::unit::{Agent, Found};
+use super::unit::{AgentUnit, Found};
 use trefoil_front::aegis::manifest::agent::ContextEntry;
 use trefoil_front::aegis::manifest::execution::ValidatorKindSpec;
 use trefoil_front::aegis::texts::PROMPT;
@@ -13,7 +13,7 @@ use trefoil_front::names::{End, Use};
 use trefoil_front::project::resolve_path;
 
 /// Names that a prompt does not have.
-pub fn unknown(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn unknown(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     for (_, used) in unit.texts.uses() {
         if let End::Nothing(stop) = &used.bound.end
             && stop.segment == 0
@@ -23,7 +23,7 @@ pub fn unknown(unit: &Agent<'_, '_>, found: &mut Found) {
     }
 }
 
-fn no_name(unit: &Agent<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> Diagnostic {
+fn no_name(unit: &AgentUnit<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> Diagnostic {
     let (reference, at) = (&used.reference, used.at);
     let name = reference.path.first().map_or("", |s| &*s.name);
     let place = mend::segment(reference, at, 0);
@@ -45,7 +45,7 @@ fn no_name(unit: &Agent<'_, '_>, used: &Use, names: &[std::sync::Arc<str>]) -> D
 }
 
 /// The first names of the prompt's references; none: perhaps everything, or unknown.
-fn shown<'u>(unit: &'u Agent<'_, '_>) -> Option<Vec<&'u str>> {
+fn shown<'u>(unit: &'u AgentUnit<'_, '_>) -> Option<Vec<&'u str>> {
     let prompt = unit.agent.prompt.as_ref()?;
     unit.texts.get(PROMPT, prompt)?.as_template()?;
     let uses = unit.texts.uses().map(|(_, used)| used.reference.path.first().map(|s| &*s.name));
@@ -53,7 +53,7 @@ fn shown<'u>(unit: &'u Agent<'_, '_>) -> Option<Vec<&'u str>> {
 }
 
 /// What the agent gets but its prompt never shows.
-pub fn unread(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn unread(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let (Some(prompt), Some(shown)) = (&unit.agent.prompt, shown(unit)) else { return };
     let at = unit.file.at(prompt.span);
     if !shown.contains(&"instruction") {
@@ -68,7 +68,7 @@ pub fn unread(unit: &Agent<'_, '_>, found: &mut Found) {
 }
 
 /// Texts for `{{context}}` that the prompt does not show.
-pub fn unread_context(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn unread_context(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let Some(ContextEntry::Text(first) | ContextEntry::File(first)) = unit.agent.context.first() else { return };
     let prompt = match unit.agent.prompt {
         // The default prompt shows the instruction and the input.
@@ -82,7 +82,7 @@ pub fn unread_context(unit: &Agent<'_, '_>, found: &mut Found) {
 }
 
 /// Placeholders in texts that are no templates.
-pub fn templates(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn templates(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     let named = |path: &str| unit.names.prompt.begin(path);
     if let Some(instruction) = &unit.agent.instruction {
         let help = "put it in `prompt_template`";
@@ -96,7 +96,7 @@ pub fn templates(unit: &Agent<'_, '_>, found: &mut Found) {
 }
 
 /// Files of the context that cannot be read.
-pub fn files(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn files(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     for entry in unit.agent.context.iter().filter(|_| unit.project.context.is_none()) {
         let ContextEntry::File(path) = entry else { continue };
         if !unit.project.attachments.contains_key(&resolve_path(&unit.document.path, &path.value)) {

@@ -3,7 +3,7 @@
 use trefoil_ir::Position;
 
 use super::handler;
-use super::unit::{Agent, Found, Workflow};
+use super::unit::{AgentUnit, Found, Workflow};
 use crate::text::{self, lookalike};
 use trefoil_front::aegis::texts::Texts;
 
@@ -13,7 +13,7 @@ pub fn of_workflow(unit: &Workflow<'_, '_>, found: &mut Found) {
 }
 
 /// Looks at the texts of an agent.
-pub fn of_agent(unit: &Agent<'_, '_>, found: &mut Found) {
+pub fn of_agent(unit: &AgentUnit<'_, '_>, found: &mut Found) {
     check(unit.texts, found);
 }
 

@@ -28,7 +28,7 @@ pub struct Workflow<'a, 'd> {
 }
 
 /// An agent.
-pub struct Agent<'a, 'd> {
+pub struct AgentUnit<'a, 'd> {
     /// Its file.
     pub file: Source<'d>,
     /// The same as a document.
@@ -43,8 +43,7 @@ pub struct Agent<'a, 'd> {
     pub project: &'a Project,
 }
 
-/// Findings, in the order of finding.
-pub type Found = Vec<Diagnostic>;
+pub(crate) use crate::Found;
 
 /// The finding with help, if there is some.
 pub fn helped(d: Diagnostic, help: &str) -> Diagnostic {

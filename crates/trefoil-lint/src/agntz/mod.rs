@@ -26,8 +26,7 @@ use trefoil_front::agntz::bind::{BoundAgent, Callee, Units};
 use trefoil_front::agntz::manifest::{Kind, Llm, OutputMap, Pipeline, Tool, ToolAgent, ToolUse};
 use trefoil_front::agntz::names::At;
 
-/// Findings, in the order of finding.
-pub type Found = Vec<Diagnostic>;
+pub(crate) use crate::Found;
 
 /// Looks at everything that the entries reach.
 pub fn check(units: &Units<'_>) -> Vec<Diagnostic> {

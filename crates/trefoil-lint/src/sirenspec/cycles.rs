@@ -5,7 +5,7 @@ use trefoil_syntax::{Diagnostic, Location, Span};
 use super::subject::{Found, Subject};
 use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
 use trefoil_front::sirenspec::names::links::Link;
-use trefoil_front::sirenspec::names::reads::Read;
+use trefoil_front::sirenspec::names::reads::NodeRead;
 
 /// Looks at the knots that keep the nodes from having an order.
 pub fn check(subject: &Subject<'_>, found: &mut Found) {
@@ -62,10 +62,10 @@ fn of_reads(subject: &Subject<'_>, ring: &[usize], found: &mut Found) {
     let read = |(source, reader): (usize, usize)| {
         subject.links.reads.iter().find(|r| r.source == source && r.reader == reader)
     };
-    let reads: Vec<&Read> = steps(ring).filter_map(read).collect();
+    let reads: Vec<&NodeRead> = steps(ring).filter_map(read).collect();
     let id = |at: usize| subject.known.id(at);
-    let against = |r: &&&Read| base.is_some_and(|order| order.precedes(r.reader, r.source));
-    let unordered = |r: &&&Read| base.is_some_and(|order| !order.precedes(r.source, r.reader));
+    let against = |r: &&&NodeRead| base.is_some_and(|order| order.precedes(r.reader, r.source));
+    let unordered = |r: &&&NodeRead| base.is_some_and(|order| !order.precedes(r.source, r.reader));
     let first = reads.iter().find(against).or_else(|| reads.iter().find(unordered)).or(reads.first());
     let Some(first) = first else { return };
     let who: Vec<String> = ring.iter().map(|at| format!("`{}`", id(*at))).collect();

@@ -1,6 +1,6 @@
 //! What every rule looks at.
 
-use trefoil_syntax::{Diagnostic, FileId, Location, Span};
+use trefoil_syntax::{FileId, Location, Span};
 
 use trefoil_front::bound::BoundText;
 use trefoil_front::sirenspec::manifest::{FactoryNode, Manifest, NodeKind};
@@ -10,8 +10,7 @@ use trefoil_front::sirenspec::names::known::Known;
 use trefoil_front::sirenspec::names::links::Links;
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 
-/// Findings, in the order of finding.
-pub type Found = Vec<Diagnostic>;
+pub(crate) use crate::Found;
 
 /// A workflow to look at.
 pub struct Subject<'s> {

@@ -6,12 +6,9 @@ pub mod lookalike;
 mod block;
 mod syntax;
 
-use trefoil_syntax::Diagnostic;
-
 use trefoil_front::bound::BoundText;
 
-/// Findings, in the order of finding.
-pub type Found = Vec<Diagnostic>;
+pub(crate) use crate::Found;
 
 /// The finders of mistakes in a text.
 const OF_TEXTS: &[fn(&BoundText, &mut Found)] =

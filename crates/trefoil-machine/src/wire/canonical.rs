@@ -9,7 +9,7 @@ use crate::key::ContentKey;
 /// The two-field form that is hashed: the sort of request and what it asks, nothing else.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Asked<'r> {
+enum CanonicalRequest<'r> {
     Model(&'r super::AskModel),
     Tool(&'r super::AskTool),
     Describe(&'r super::AskDescribe),
@@ -23,13 +23,13 @@ impl WireRequest {
     /// What the content key is made of: canonical JSON of `{"SORT": ASK}`. The version is no part of it.
     pub fn content(&self) -> Vec<u8> {
         canonical(&match &self.request {
-            WireKind::Model { ask, .. } => Asked::Model(ask),
-            WireKind::Tool { ask } => Asked::Tool(ask),
-            WireKind::Describe { ask } => Asked::Describe(ask),
-            WireKind::Command { ask } => Asked::Command(ask),
-            WireKind::Human { ask, .. } => Asked::Human(ask),
-            WireKind::Timer { ask, .. } => Asked::Timer(ask),
-            WireKind::Decide { ask, .. } => Asked::Decide(ask),
+            WireKind::Model { ask, .. } => CanonicalRequest::Model(ask),
+            WireKind::Tool { ask } => CanonicalRequest::Tool(ask),
+            WireKind::Describe { ask } => CanonicalRequest::Describe(ask),
+            WireKind::Command { ask } => CanonicalRequest::Command(ask),
+            WireKind::Human { ask, .. } => CanonicalRequest::Human(ask),
+            WireKind::Timer { ask, .. } => CanonicalRequest::Timer(ask),
+            WireKind::Decide { ask, .. } => CanonicalRequest::Decide(ask),
         })
     }
     /// The content key.

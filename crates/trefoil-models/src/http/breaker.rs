@@ -32,13 +32,13 @@ impl Breakers {
 /// One host.
 #[derive(Debug, Default)]
 pub(super) struct Breaker {
-    state: Mutex<State>,
+    state: Mutex<BreakerState>,
     /// The state may be another one now.
     changed: Notify,
 }
 
 #[derive(Debug)]
-enum State {
+enum BreakerState {
     /// It is called. So many failures came one after the other.
     Closed(u32),
     /// It is not called until then.
@@ -47,7 +47,7 @@ enum State {
     Trying { why: Arc<str> },
 }
 
-impl Default for State {
+impl Default for BreakerState {
     fn default() -> Self {
         Self::Closed(0)
     }
@@ -63,7 +63,7 @@ pub(super) struct LeftAlone {
 }
 
 impl Breaker {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,12 +73,12 @@ impl Breaker {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             let next = match &mut *self.state() {
-                State::Closed(_) => Some(Ok(())),
-                State::Open { until, why } => {
+                BreakerState::Closed(_) => Some(Ok(())),
+                BreakerState::Open { until, why } => {
                     let wait = until.saturating_duration_since(now());
                     Some(if wait.is_zero() { Err(None) } else { Err(Some(LeftAlone { why: why.clone(), wait })) })
                 }
-                State::Trying { .. } => None,
+                BreakerState::Trying { .. } => None,
             };
             match next {
                 Some(Ok(())) => return Ok(Passage { breaker: self.clone(), ended: false }),
@@ -86,9 +86,9 @@ impl Breaker {
                 Some(Err(None)) => {
                     let mut state = self.state();
                     // Another call may have been first.
-                    if let State::Open { why, .. } = &*state {
+                    if let BreakerState::Open { why, .. } = &*state {
                         let why = why.clone();
-                        *state = State::Trying { why };
+                        *state = BreakerState::Trying { why };
                         drop(state);
                         return Ok(Passage { breaker: self.clone(), ended: false });
                     }
@@ -113,11 +113,11 @@ impl Passage {
         let mut state = self.breaker.state();
         let failure = failure.filter(|error| counts(error));
         *state = match (&*state, failure) {
-            (_, None) => State::Closed(0),
-            (State::Closed(before), Some(_)) if before + 1 < FAILURES => State::Closed(before + 1),
+            (_, None) => BreakerState::Closed(0),
+            (BreakerState::Closed(before), Some(_)) if before + 1 < FAILURES => BreakerState::Closed(before + 1),
             // Calls that were under way when it opened say nothing new.
-            (State::Open { until, why }, Some(_)) => State::Open { until: *until, why: why.clone() },
-            (_, Some(error)) => State::Open { until: now() + PAUSE, why: error.message.as_str().into() },
+            (BreakerState::Open { until, why }, Some(_)) => BreakerState::Open { until: *until, why: why.clone() },
+            (_, Some(error)) => BreakerState::Open { until: now() + PAUSE, why: error.message.as_str().into() },
         };
         drop(state);
         self.breaker.changed.notify_waiters();
@@ -131,9 +131,9 @@ impl Drop for Passage {
             return;
         }
         let mut state = self.breaker.state();
-        if let State::Trying { why } = &*state {
+        if let BreakerState::Trying { why } = &*state {
             let why = why.clone();
-            *state = State::Open { until: now(), why };
+            *state = BreakerState::Open { until: now(), why };
             drop(state);
             self.breaker.changed.notify_waiters();
         }

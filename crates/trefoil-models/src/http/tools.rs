@@ -104,7 +104,7 @@ pub(super) fn answered(messages: &[Message], at: usize, names: &Names) -> String
 
 /// A call that is arriving.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct CallPiece {
     /// Its place among the calls, as the provider counts.
     index: Option<u64>,
     pub id: String,
@@ -118,16 +118,16 @@ pub(super) struct Piece {
 /// The calls of a turn as they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    all: Vec<Piece>,
+    all: Vec<CallPiece>,
     /// What came beside the turn that the provider wants to see again.
     pub beside: Map<String, Json>,
 }
 
 impl Pieces {
     /// A call that comes as a whole.
-    pub fn next(&mut self, id: Option<&str>) -> &mut Piece {
+    pub fn next(&mut self, id: Option<&str>) -> &mut CallPiece {
         let index = Some(self.all.len() as u64);
-        self.all.push(Piece { index, id: id.unwrap_or_default().to_owned(), ..Piece::default() });
+        self.all.push(CallPiece { index, id: id.unwrap_or_default().to_owned(), ..CallPiece::default() });
         let last = self.all.len() - 1;
         #[allow(clippy::indexing_slicing, reason = "it was pushed a line above")]
         &mut self.all[last]
@@ -135,9 +135,9 @@ impl Pieces {
 
     /// The call that a piece belongs to. Some servers count no calls, and some give all of them one number: a new id at a known
     /// number is a new call.
-    pub fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Option<&mut Piece> {
+    pub fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Option<&mut CallPiece> {
         let id = id.unwrap_or_default();
-        let other = |piece: &Piece| !id.is_empty() && !piece.id.is_empty() && piece.id != id;
+        let other = |piece: &CallPiece| !id.is_empty() && !piece.id.is_empty() && piece.id != id;
         let known = match index {
             Some(_) => self.all.iter().rposition(|piece| piece.index == index && !other(piece)),
             None => self
@@ -147,7 +147,7 @@ impl Pieces {
                 .filter(|last| id.is_empty() || self.all.get(*last).is_some_and(|p| p.id == id)),
         };
         let at = known.unwrap_or_else(|| {
-            self.all.push(Piece { index, ..Piece::default() });
+            self.all.push(CallPiece { index, ..CallPiece::default() });
             self.all.len() - 1
         });
         let piece = self.all.get_mut(at)?;
@@ -161,7 +161,7 @@ impl Pieces {
     pub fn calls(self, names: &Names, provider: &str) -> Vec<ToolUse> {
         let mut calls: Vec<ToolUse> = Vec::new();
         let mut beside_turn = Some(self.beside).filter(|beside| !beside.is_empty());
-        for Piece { id, name, arguments, beside, .. } in self.all {
+        for CallPiece { id, name, arguments, beside, .. } in self.all {
             // An id is how results find their calls.
             let taken = |id: &str| calls.iter().any(|call| *call.id == *id);
             let base = if id.is_empty() { "call".to_owned() } else { id };

@@ -9,7 +9,7 @@ use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
 use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
 use trefoil_template::Value;
 
-use super::{Failure, Script, Scripted, ScriptedAnswer, Turn};
+use super::{Script, Scripted, ScriptedAnswer, ScriptedFailure, Turn};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -108,10 +108,13 @@ const KINDS: &[(&str, ModelErrorKind)] = &[
 
 /// `network`, `timeout`, `protocol`, another text (the message), or an object of `status` or `kind`, `message` and
 /// `retry_after_ms`.
-fn failure(json: &Json, at: &str) -> Result<Failure> {
+fn failure(json: &Json, at: &str) -> Result<ScriptedFailure> {
     let by_name = |name: &str| KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind);
-    let plain =
-        |kind: ModelErrorKind, message: &str| Failure { kind, message: message.to_owned(), retry_after_ms: None };
+    let plain = |kind: ModelErrorKind, message: &str| ScriptedFailure {
+        kind,
+        message: message.to_owned(),
+        retry_after_ms: None,
+    };
     match json {
         Json::String(text) => Ok(match by_name(text) {
             Some(kind) => plain(kind, &format!("scripted {text} error")),
@@ -139,7 +142,7 @@ fn failure(json: &Json, at: &str) -> Result<Failure> {
                     _ => "scripted error".to_owned(),
                 },
             };
-            Ok(Failure { kind, message, retry_after_ms: whole(map, at, "retry_after_ms")? })
+            Ok(ScriptedFailure { kind, message, retry_after_ms: whole(map, at, "retry_after_ms")? })
         }
         _ => Err(format!("`{at}` is neither text nor a mapping")),
     }

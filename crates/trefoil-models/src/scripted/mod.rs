@@ -80,7 +80,7 @@ struct Script<T> {
 
 #[derive(Debug, Clone)]
 struct Turn<T> {
-    outcome: Result<T, Failure>,
+    outcome: Result<T, ScriptedFailure>,
     delay_ms: u64,
 }
 
@@ -93,7 +93,7 @@ struct ScriptedAnswer {
 }
 
 #[derive(Debug, Clone)]
-struct Failure {
+struct ScriptedFailure {
     kind: ModelErrorKind,
     message: String,
     retry_after_ms: Option<u64>,
@@ -249,7 +249,7 @@ impl ToolHost for Scripted {
         }
         match &turn.outcome {
             Ok(value) => Ok(value.clone()),
-            Err(Failure { kind: ModelErrorKind::Timeout, .. }) => Err(ToolError::Timeout),
+            Err(ScriptedFailure { kind: ModelErrorKind::Timeout, .. }) => Err(ToolError::Timeout),
             Err(failure) => Err(ToolError::Failed(failure.message.clone())),
         }
     }

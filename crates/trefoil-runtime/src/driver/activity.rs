@@ -12,7 +12,7 @@ use super::drafts::Drafts;
 use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
-use crate::limits::Place;
+use crate::limits::CallPermit;
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
@@ -94,7 +94,7 @@ pub struct Done {
 pub enum Performed {
     /// It has ended. A model call keeps its place until the machine knows: else the next call would begin that the machine may
     /// not want any more.
-    Done(Box<Done>, Option<Place>),
+    Done(Box<Done>, Option<CallPermit>),
     /// It is a question that is kept: the answer arrives some time.
     Kept(Key),
 }
@@ -135,7 +135,12 @@ impl From<Result<Value, RunError>> for Came {
 }
 
 /// Does it. `place`: of a model call that had to wait for it.
-pub async fn perform(world: Arc<World>, activity: Arc<Activity>, meter: Arc<Meter>, place: Option<Place>) -> Performed {
+pub async fn perform(
+    world: Arc<World>,
+    activity: Arc<Activity>,
+    meter: Arc<Meter>,
+    place: Option<CallPermit>,
+) -> Performed {
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
     let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();

@@ -251,7 +251,7 @@ async fn take_up(
     let mut memo = options.memo.take();
     let watched = read(&world, &options, &mut Using { teller: Teller(&world), memo: memo.as_mut() }).await;
     options.memo = memo;
-    let Read { first, mut replay, last } = match watched {
+    let ReadJournal { first, mut replay, last } = match watched {
         Ok(read) => read,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),
     };
@@ -343,24 +343,24 @@ pub async fn retell(
     options: &Options,
 ) -> Result<Vec<Waiting>, RunError> {
     let world = World::new(prepared, ports, run.into(), 0);
-    let Read { replay, .. } = read(&world, options, &mut Teller(&world)).await?;
+    let ReadJournal { replay, .. } = read(&world, options, &mut Teller(&world)).await?;
     let resumed = replay.end(&mut Teller(&world))?;
     let unknown = resumed.restart.iter().filter(|activity| !recovery::may_repeat(&world, &activity.request));
     Ok(unknown.map(|activity| world.waiting(activity)).collect())
 }
 
 /// A journal that was read to its end.
-struct Read {
+struct ReadJournal {
     first: Entry,
     replay: Replay,
     last: EntryKind,
 }
 
 /// Replays a run's journal as it is read, so that no more of it is in memory than a page.
-async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut W) -> Result<Read, RunError> {
+async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut W) -> Result<ReadJournal, RunError> {
     let run = &world.watch.run;
     let journal = &*world.ports.journal;
-    let (mut read, mut next) = (None::<Read>, 0);
+    let (mut read, mut next) = (None::<ReadJournal>, 0);
     loop {
         let page = journal.read(run, next).await.map_err(journal_error)?;
         if page.is_empty() {
@@ -374,9 +374,9 @@ async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut 
                         watcher.began(started, options);
                     }
                     let replay = Replay::begin(world.prepared.clone(), &entry, watcher)?;
-                    read = Some(Read { replay, last: entry.kind.clone(), first: entry });
+                    read = Some(ReadJournal { replay, last: entry.kind.clone(), first: entry });
                 }
-                Some(Read { first, replay, last }) => {
+                Some(ReadJournal { first, replay, last }) => {
                     self::next(journal, run, first, replay, &entry, watcher).await?;
                     *last = entry.kind;
                 }

@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use trefoil_machine::key::{Key, KeyPart};
 use trefoil_machine::request::{Activity, Request};
 
-use crate::limits::{Place, PlacesOfRun};
+use crate::limits::{CallPermit, PlacesOfRun};
 
 /// The calls of a run that wait.
 pub struct Queue {
@@ -25,7 +25,7 @@ pub struct Queue {
     turned: Vec<Ready>,
 }
 
-type Turn = Abortable<BoxFuture<'static, (Key, Place)>>;
+type Turn = Abortable<BoxFuture<'static, (Key, CallPermit)>>;
 
 struct Waiting {
     call: Arc<Activity>,
@@ -37,7 +37,7 @@ struct Waiting {
 pub struct Ready {
     pub activity: Arc<Activity>,
     /// Of a call.
-    pub place: Option<Place>,
+    pub place: Option<CallPermit>,
     /// The time limit of the call.
     pub limit: Option<Arc<Activity>>,
 }
@@ -78,7 +78,7 @@ impl Queue {
         let mut turn = async move {
             let place = match &call.request {
                 Request::Model(request) => places.enter(request).await,
-                _ => Place::default(),
+                _ => CallPermit::default(),
             };
             (call.key.clone(), place)
         }
@@ -117,7 +117,7 @@ impl Queue {
         }
     }
 
-    fn turned(&mut self, turn: Result<(Key, Place), Aborted>) {
+    fn turned(&mut self, turn: Result<(Key, CallPermit), Aborted>) {
         // One that was taken back has no turn.
         if let Ok((key, place)) = turn
             && let Some(Waiting { call, limit, .. }) = self.waiting.swap_remove(&key)

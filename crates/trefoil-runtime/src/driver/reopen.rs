@@ -6,7 +6,7 @@ use super::activity::World;
 use super::past::told;
 use super::recovery::{Again, UNKNOWN};
 use super::told::Untold;
-use super::{ENGINE, Options, Read, journal_error};
+use super::{ENGINE, Options, ReadJournal, journal_error};
 use crate::ports::Journal;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
@@ -121,7 +121,7 @@ impl Watcher for Collect<'_> {
 /// Whether a run that has failed can be reopened, with higher limits if it takes that.
 pub async fn is_possible(world: &World, error: &RunError) -> bool {
     let read = super::read(world, &Options::default(), &mut Unwatched).await;
-    let Ok(Read { first, replay, .. }) = read else { return false };
+    let Ok(ReadJournal { first, replay, .. }) = read else { return false };
     // A limit on money that is not there is not set either: it would need the prices of all models.
     let max_cost_micro = replay.machine().flags().max_cost_micro.map(|_| u64::MAX);
     let unlimited = Changes { max_calls: Some(u64::MAX), max_cost_micro, ..Changes::default() };

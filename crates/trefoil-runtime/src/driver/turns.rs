@@ -16,7 +16,7 @@ use super::queue::{self, Queue, Ready};
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
-use crate::limits::Place;
+use crate::limits::CallPermit;
 use crate::ports::{Arrived, Meter};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::EventKind;
@@ -48,7 +48,7 @@ pub struct Driver {
     /// Model calls that wait for their turn.
     pub(super) queue: Queue,
     /// What has its entry already and is to be started.
-    pub(super) starting: Vec<(Arc<Activity>, Option<Place>)>,
+    pub(super) starting: Vec<(Arc<Activity>, Option<CallPermit>)>,
     /// What has ended without having been started here.
     pub(super) done: Vec<Done>,
     /// What came in for these is in the buffer.
@@ -58,7 +58,7 @@ pub struct Driver {
     /// Model calls stopped on their way, to be booked when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// Of calls that have ended, until the machine knows.
-    places: Vec<Place>,
+    places: Vec<CallPermit>,
     finished: Option<Box<Result<Value, RunError>>>,
     /// What ends here goes on elsewhere.
     pub(super) stays: bool,

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::compare::python_number;
-use super::{Evaluator, Outcome, Reduced, owned};
+use super::{Evaluated, Evaluator, Reduced, owned};
 use crate::expression::Arithmetic;
 use crate::value::{Number, Value};
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn arithmetic(&self, op: Arithmetic, a: &Value, b: &Value) -> Outcome<'a> {
+    pub(super) fn arithmetic(&self, op: Arithmetic, a: &Value, b: &Value) -> Evaluated<'a> {
         if let (Some(x), Some(y)) = (python_number(a), python_number(b)) {
             return Ok(numbers(op, x, y).map_or_else(|| self.nothing(), |n| owned(n.into())));
         }
@@ -32,7 +32,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn repeat(&self, sequence: &Value, times: &Value) -> Outcome<'a> {
+    fn repeat(&self, sequence: &Value, times: &Value) -> Evaluated<'a> {
         let Some(times) = python_number(times).and_then(Number::stored_integer) else { return Ok(self.nothing()) };
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         match sequence {

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::compare::{numeric, python_number, python_order};
-use super::{Evaluator, Outcome, Reduced, owned};
+use super::{Evaluated, Evaluator, Reduced, owned};
 use crate::expression::Function;
 use crate::value::{Number, Object, Pieces, Value};
 
 impl<'a> Evaluator<'a> {
     /// `json` and `default` are not here: they tell missing from null.
-    pub(super) fn call(&self, function: Function, arguments: &[Cow<'a, Value>]) -> Outcome<'a> {
+    pub(super) fn call(&self, function: Function, arguments: &[Cow<'a, Value>]) -> Evaluated<'a> {
         let value = match (function, arguments) {
             (Function::Min, _) => self.extreme(arguments, Ordering::is_lt),
             (Function::Max, _) => self.extreme(arguments, Ordering::is_gt),

@@ -45,7 +45,7 @@ pub(crate) struct Evaluator<'a> {
     work: Cell<u64>,
 }
 
-type Outcome<'a> = Result<Reduced<'a>, EvalError>;
+type Evaluated<'a> = Result<Reduced<'a>, EvalError>;
 
 impl<'a> Evaluator<'a> {
     pub fn new(scope: &'a dyn Scope, references: &'a [Reference], policy: &'a Policy) -> Self {
@@ -82,7 +82,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    pub fn reduce(&self, expression: &Expression) -> Outcome<'a> {
+    pub fn reduce(&self, expression: &Expression) -> Evaluated<'a> {
         match expression {
             Expression::Literal(value, _) => Ok(owned(value.clone())),
             Expression::Reference(i) => Ok(match self.references.get(*i as usize) {
@@ -162,7 +162,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn reduce_first(&self, arguments: &[Expression]) -> Outcome<'a> {
+    fn reduce_first(&self, arguments: &[Expression]) -> Evaluated<'a> {
         arguments.first().map_or_else(|| Ok(self.nothing()), |argument| self.reduce(argument))
     }
 
@@ -171,8 +171,8 @@ impl<'a> Evaluator<'a> {
         &self,
         operands: impl IntoIterator<Item = &'e Expression>,
         rebuild: impl FnOnce(Vec<Expression>) -> Expression,
-        compute: impl FnOnce(&Self, Vec<Cow<'a, Value>>) -> Outcome<'a>,
-    ) -> Outcome<'a> {
+        compute: impl FnOnce(&Self, Vec<Cow<'a, Value>>) -> Evaluated<'a>,
+    ) -> Evaluated<'a> {
         let mut reduced = Vec::new();
         let mut open = false;
         for operand in operands {
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
         items: &[Expression],
         deciding: bool,
         rebuild: fn(Vec<Expression>) -> Expression,
-    ) -> Outcome<'a> {
+    ) -> Evaluated<'a> {
         let mut open: Vec<Expression> = Vec::new();
         for (at, item) in items.iter().enumerate() {
             let reduced = self.reduce(item)?;
@@ -222,7 +222,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Python's chains: `a < b < c` looks at `c` only when `a < b` holds.
-    fn compare(&self, operands: &[Expression], comparisons: &[Comparison]) -> Outcome<'a> {
+    fn compare(&self, operands: &[Expression], comparisons: &[Comparison]) -> Evaluated<'a> {
         if let ([a, b], [comparison]) = (operands, comparisons) {
             let (a, b) = (self.reduce(a)?, self.reduce(b)?);
             return match (as_value(&a), as_value(&b)) {
@@ -236,7 +236,7 @@ impl<'a> Evaluator<'a> {
         self.compare_chain(operands, comparisons)
     }
 
-    fn compare_chain(&self, operands: &[Expression], comparisons: &[Comparison]) -> Outcome<'a> {
+    fn compare_chain(&self, operands: &[Expression], comparisons: &[Comparison]) -> Evaluated<'a> {
         let mut reduced: Vec<Reduced<'a>> = Vec::with_capacity(operands.len());
         let mut open = false;
         for (at, operand) in operands.iter().enumerate() {
@@ -275,7 +275,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `default a b`: `a` unless it is missing, null or empty text.
-    fn default(&self, arguments: &[Expression]) -> Outcome<'a> {
+    fn default(&self, arguments: &[Expression]) -> Evaluated<'a> {
         let [first, second] = arguments else { return Ok(self.nothing()) };
         match self.reduce(first)? {
             Reduced::Missing => self.reduce(second),

@@ -19,7 +19,7 @@ const HOST: &AsciiSet = &VALUE.remove(b':').remove(b'[').remove(b']');
 
 /// How far an address is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum AddressPart {
     #[default]
     Scheme,
     Host,
@@ -33,7 +33,7 @@ pub(crate) struct Address {
     len: usize,
     /// What came since the last part ended.
     open: String,
-    at: Part,
+    at: AddressPart,
     /// The last bytes that were written; enough to see `://`.
     tail: String,
 }
@@ -48,8 +48,8 @@ impl Address {
     fn close(&mut self, value: bool) {
         let text = std::mem::take(&mut self.open);
         let written = match (value, self.at) {
-            (true, Part::Host) => utf8_percent_encode(&text, HOST).to_string(),
-            (true, Part::Rest) => utf8_percent_encode(&text, VALUE).to_string(),
+            (true, AddressPart::Host) => utf8_percent_encode(&text, HOST).to_string(),
+            (true, AddressPart::Rest) => utf8_percent_encode(&text, VALUE).to_string(),
             _ => text,
         };
         self.advance(&written);
@@ -58,14 +58,14 @@ impl Address {
 
     fn advance(&mut self, written: &str) {
         self.tail.push_str(written);
-        if self.at == Part::Scheme
+        if self.at == AddressPart::Scheme
             && let Some((_, rest)) = self.tail.split_once("://")
         {
-            self.at = Part::Host;
+            self.at = AddressPart::Host;
             self.tail = rest.to_owned();
         }
-        if self.at == Part::Host && self.tail.contains(['/', '?', '#', '\\']) {
-            self.at = Part::Rest;
+        if self.at == AddressPart::Host && self.tail.contains(['/', '?', '#', '\\']) {
+            self.at = AddressPart::Rest;
         }
     }
 }
@@ -79,9 +79,9 @@ impl Target for Address {
         self.len += crate::value::HIDDEN.len();
         self.close(true);
         self.done.hole(hole);
-        if self.at == Part::Scheme {
+        if self.at == AddressPart::Scheme {
             // Whatever it is, it is the beginning of an address: its host is the operator's.
-            self.at = Part::Host;
+            self.at = AddressPart::Host;
         }
     }
 }

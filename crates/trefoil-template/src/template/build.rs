@@ -36,12 +36,12 @@ pub(crate) struct TemplateBuilder<'t> {
     written: Vec<Range<u32>>,
     /// See [`Program::pieces`].
     pieces: Vec<(u32, Range<u32>)>,
-    blocks: Vec<Block<'t>>,
+    blocks: Vec<OpenBlock<'t>>,
     frames: Vec<Context<'t>>,
 }
 
 /// An open block.
-struct Block<'t> {
+struct OpenBlock<'t> {
     name: &'t str,
     /// The opening tag.
     span: Range<usize>,
@@ -294,16 +294,16 @@ impl<'t> TemplateBuilder<'t> {
         }
         self.ops.push(op);
         let op = Some(self.ops.len() - 1);
-        self.push(Block { name, span, op, has_else: false, chained: false, frames, guards, guarded });
+        self.push(OpenBlock { name, span, op, has_else: false, chained: false, frames, guards, guarded });
     }
 
     /// Opens a block that is a mistake, so that its closing tag is not a second one.
     pub fn open_broken(&mut self, name: &'t str, span: Range<usize>) {
         let (frames, guards) = (self.frames.len(), self.mark());
-        self.push(Block { name, span, op: None, has_else: false, chained: false, frames, guards, guarded: false });
+        self.push(OpenBlock { name, span, op: None, has_else: false, chained: false, frames, guards, guarded: false });
     }
 
-    fn push(&mut self, block: Block<'t>) {
+    fn push(&mut self, block: OpenBlock<'t>) {
         self.sealed = self.ops.len();
         if self.blocks.len() == limits::DEPTH {
             let message = format!("blocks are nested more than {} levels deep", limits::DEPTH);
@@ -395,7 +395,7 @@ impl<'t> TemplateBuilder<'t> {
     /// Reports the innermost block as unclosed and ends it.
     fn unclosed(&mut self) {
         // Of a block that the dialect does not have, that is the mistake: nobody should learn how to close it.
-        let known = |b: &&Block<'_>| b.op.is_some() || is_block(self.policy.blocks, b.name);
+        let known = |b: &&OpenBlock<'_>| b.op.is_some() || is_block(self.policy.blocks, b.name);
         if let Some(block) = self.blocks.iter().rev().find(|b| !b.chained).filter(known) {
             let name = block.name;
             self.mistakes

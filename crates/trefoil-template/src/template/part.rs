@@ -19,7 +19,8 @@ impl Template {
         };
         let within = |span: &Range<u32>| bytes.start <= span.start && span.end <= bytes.end;
         let whole = &*self.program;
-        let mut part = Part { whole, first: *first, references: Vec::new(), locals: Vec::new(), made: Vec::new() };
+        let mut part =
+            PartBuilder { whole, first: *first, references: Vec::new(), locals: Vec::new(), made: Vec::new() };
         let mut text = String::new();
         let mut literals = Vec::new();
         let mut ops = Vec::new();
@@ -53,7 +54,7 @@ impl Template {
 }
 
 /// A part while it is made: what of the whole it has, in the order in which it is met.
-struct Part<'w> {
+struct PartBuilder<'w> {
     whole: &'w Program,
     first: u32,
     references: Vec<u32>,
@@ -61,7 +62,7 @@ struct Part<'w> {
     made: Vec<Expression>,
 }
 
-impl Part<'_> {
+impl PartBuilder<'_> {
     fn op(&mut self, op: &Op) -> Option<Op> {
         let first = self.first;
         let to = move |at: &u32| at - first;

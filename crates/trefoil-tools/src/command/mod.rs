@@ -20,7 +20,7 @@ use trefoil_template::{Object, Value, json_nodes, limits};
 use crate::process::{self, Program};
 use crate::shape::Shape;
 
-pub use words::Words;
+pub use words::CommandWords;
 
 /// How long a call takes at most if nothing else is said.
 pub const TIME: Duration = Duration::from_secs(60);
@@ -30,7 +30,7 @@ pub const TIME: Duration = Duration::from_secs(60);
 pub struct CommandTool {
     spec: ToolSpec,
     program: Program,
-    words: Words,
+    words: CommandWords,
     shape: Shape,
     /// What its results must be, and the same for whoever checks.
     result: Option<(Shape, Value)>,
@@ -85,7 +85,7 @@ pub struct Declared {
 impl CommandTool {
     /// As it is declared; else what is wrong with that.
     pub fn new(declared: Declared) -> Result<Self, String> {
-        let words = Words::parse(&declared.program.command)?;
+        let words = CommandWords::parse(&declared.program.command)?;
         let used = words.parameters();
         let parameters = match declared.parameters {
             Some(parameters) => {

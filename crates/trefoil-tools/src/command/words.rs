@@ -11,10 +11,10 @@ use trefoil_template::Object;
 
 /// A command with placeholders.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Words(Vec<Vec<Part>>);
+pub struct CommandWords(Vec<Vec<WordPart>>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum WordPart {
     Text(String),
     /// A parameter; optional: without a value, the whole word is dropped.
     Parameter {
@@ -23,12 +23,12 @@ enum Part {
     },
 }
 
-impl Words {
+impl CommandWords {
     /// Reads a command; else why it is not one.
     pub fn parse(command: &[String]) -> Result<Self, String> {
-        let words: Vec<Vec<Part>> = command.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
+        let words: Vec<Vec<WordPart>> = command.iter().map(|word| parse(word)).collect::<Result<_, _>>()?;
         match words.first().map(Vec::as_slice) {
-            Some([Part::Text(program)]) if !program.is_empty() => Ok(Self(words)),
+            Some([WordPart::Text(program)]) if !program.is_empty() => Ok(Self(words)),
             Some(_) => Err("the program must be a name or a path without placeholders".to_owned()),
             None => Err("a command needs a program".to_owned()),
         }
@@ -37,8 +37,8 @@ impl Words {
     /// The parameters, with whether they are optional.
     pub fn parameters(&self) -> Vec<(Arc<str>, bool)> {
         let parts = self.0.iter().flatten().filter_map(|part| match part {
-            Part::Parameter { name, optional } => Some((name.clone(), *optional)),
-            Part::Text(_) => None,
+            WordPart::Parameter { name, optional } => Some((name.clone(), *optional)),
+            WordPart::Text(_) => None,
         });
         let mut found: Vec<(Arc<str>, bool)> = Vec::new();
         for (name, optional) in parts {
@@ -56,23 +56,23 @@ impl Words {
         let mut options_end = false;
         for parts in &self.0 {
             let Some(word) = filled(parts, arguments, options_end)? else { continue };
-            options_end |= word == "--" && matches!(parts.as_slice(), [Part::Text(_)]);
+            options_end |= word == "--" && matches!(parts.as_slice(), [WordPart::Text(_)]);
             words.push(word);
         }
         Ok(words)
     }
 }
 
-fn filled(parts: &[Part], arguments: &Object, options_end: bool) -> Result<Option<String>, ToolError> {
+fn filled(parts: &[WordPart], arguments: &Object, options_end: bool) -> Result<Option<String>, ToolError> {
     let failed = |what: String| Err(ToolError::Failed(what));
     let mut word = String::new();
     for part in parts {
         let (name, optional) = match part {
-            Part::Text(text) => {
+            WordPart::Text(text) => {
                 word.push_str(text);
                 continue;
             }
-            Part::Parameter { name, optional } => (name, *optional),
+            WordPart::Parameter { name, optional } => (name, *optional),
         };
         let value = arguments.get(&**name).filter(|value| !value.is_null());
         let Some(value) = value else {
@@ -93,7 +93,7 @@ fn filled(parts: &[Part], arguments: &Object, options_end: bool) -> Result<Optio
     Ok(Some(word))
 }
 
-fn parse(word: &str) -> Result<Vec<Part>, String> {
+fn parse(word: &str) -> Result<Vec<WordPart>, String> {
     let (mut parts, mut text, mut rest) = (Vec::new(), String::new(), word);
     while let Some(at) = rest.find(['{', '}']) {
         let (before, from) = rest.split_at(at);
@@ -112,14 +112,14 @@ fn parse(word: &str) -> Result<Vec<Part>, String> {
             return Err(format!("`{{{inside}}}` is not a parameter; write `{{name}}` or `{{name?}}`"));
         }
         if !text.is_empty() {
-            parts.push(Part::Text(std::mem::take(&mut text)));
+            parts.push(WordPart::Text(std::mem::take(&mut text)));
         }
-        parts.push(Part::Parameter { name: name.into(), optional });
+        parts.push(WordPart::Parameter { name: name.into(), optional });
         rest = after;
     }
     text.push_str(rest);
     if !text.is_empty() || parts.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(WordPart::Text(text));
     }
     Ok(parts)
 }
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    fn words(command: &[&str]) -> Result<Words, String> {
-        Words::parse(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn words(command: &[&str]) -> Result<CommandWords, String> {
+        CommandWords::parse(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     fn fill(command: &[&str], arguments: &[(&str, &str)]) -> Result<Vec<String>, ToolError> {

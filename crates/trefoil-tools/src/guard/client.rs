@@ -51,7 +51,7 @@ impl Call {
 
 /// What came back, whatever its status.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct HttpAnswer {
     /// The status.
     pub status: StatusCode,
     /// Its headers.
@@ -142,7 +142,7 @@ impl Client {
     }
 
     /// Sends a call and reads the whole answer.
-    pub async fn send(&self, call: Call) -> Result<Answer, Fault> {
+    pub async fn send(&self, call: Call) -> Result<HttpAnswer, Fault> {
         self.within(call.time, async { self.follow(call).await?.whole().await }).await
     }
 
@@ -266,13 +266,13 @@ impl Opened {
     }
 
     /// The whole answer.
-    pub async fn whole(mut self) -> Result<Answer, Fault> {
+    pub async fn whole(mut self) -> Result<HttpAnswer, Fault> {
         let mut body = Vec::new();
         while let Some(piece) = self.next().await? {
             body.extend_from_slice(&piece);
         }
         let (status, headers) = (self.response.status(), self.response.headers().clone());
-        Ok(Answer { status, headers, body, url: self.url })
+        Ok(HttpAnswer { status, headers, body, url: self.url })
     }
 }
 

@@ -15,7 +15,7 @@ mod lookup;
 mod rules;
 
 pub use address::{Refused, check};
-pub use client::{Answer, Call, Client, Follow, Opened};
+pub use client::{Call, Client, Follow, HttpAnswer, Opened};
 pub use fault::Fault;
 pub use lookup::{Lookup, System};
-pub use rules::{AllowedHost, Limits, NotAHost, Rules};
+pub use rules::{AllowedHost, NotAHost, RequestLimits, Rules};

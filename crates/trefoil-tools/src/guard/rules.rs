@@ -14,12 +14,12 @@ pub struct Rules {
     /// Ports beside 80 and 443 at which public hosts are called.
     pub ports: Vec<u16>,
     /// Limits.
-    pub limits: Limits,
+    pub limits: RequestLimits,
 }
 
 /// What one call may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RequestLimits {
     /// From the first byte sent to the last one read.
     pub time: Duration,
     /// Until there is a connection.
@@ -30,7 +30,7 @@ pub struct Limits {
     pub redirects: usize,
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
         Self { time: Duration::from_secs(30), connect: Duration::from_secs(15), body: 8 << 20, redirects: 5 }
     }

@@ -7,7 +7,7 @@ use trefoil_template::{Object, Value};
 
 use super::failed;
 use super::request::{call, with_query};
-use crate::guard::{Answer, Call};
+use crate::guard::{Call, HttpAnswer};
 
 /// Seconds that a token is kept if nobody says how long it lives.
 const TTL: u64 = 3_000;
@@ -83,7 +83,7 @@ impl Auth {
     }
 
     /// The token in its answer, and how long it lives.
-    pub fn read(&self, answer: &Answer) -> Result<(String, Duration), ToolError> {
+    pub fn read(&self, answer: &HttpAnswer) -> Result<(String, Duration), ToolError> {
         if !answer.status.is_success() {
             // What such a server says may hold the credentials.
             return Err(failed(format!("the token was refused with {}", answer.status.as_u16())));

@@ -4,7 +4,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use trefoil_runtime::ToolError;
 use trefoil_template::{Value, json_nodes, limits};
 
-use crate::guard::Answer;
+use crate::guard::HttpAnswer;
 
 /// Bytes of a token that is looked for in answers.
 const SHORTEST_TOKEN: usize = 6;
@@ -14,7 +14,7 @@ const LONGEST_MESSAGE: usize = 300;
 
 /// The body as JSON where it says that it is and is, else as text; of a status that is not a success a failure. `token`: what
 /// went along and must not come back.
-pub fn value(mut answer: Answer, token: Option<&str>) -> Result<Value, ToolError> {
+pub fn value(mut answer: HttpAnswer, token: Option<&str>) -> Result<Value, ToolError> {
     let status = answer.status;
     if let Some(token) = token.filter(|token| token.len() >= SHORTEST_TOKEN) {
         answer.body = String::from_utf8_lossy(&answer.body).replace(token, HIDDEN).into_bytes();

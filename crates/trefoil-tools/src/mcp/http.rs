@@ -17,14 +17,14 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use super::trouble::Trouble;
-use crate::guard::{Answer, Call, Client, Fault, Follow, Opened};
+use crate::guard::{Call, Client, Fault, Follow, HttpAnswer, Opened};
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
-type Failure = StreamableHttpError<Fault>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+type HttpFailure = StreamableHttpError<Fault>;
+type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Sends the messages of the SDK with the guarded client.
 #[derive(Clone)]
@@ -52,21 +52,21 @@ impl Guarded {
         Call { method, headers, follow: Follow::SameOrigin, time: Some(self.time), ..Call::get(url) }
     }
 
-    async fn open(&self, call: Call) -> Result<Opened, Failure> {
+    async fn open(&self, call: Call) -> Result<Opened, HttpFailure> {
         self.client.open(call).await.map_err(|fault| self.fault(fault))
     }
 
-    async fn whole(&self, opened: Opened) -> Result<Answer, Failure> {
+    async fn whole(&self, opened: Opened) -> Result<HttpAnswer, HttpFailure> {
         let read = tokio::time::timeout(self.time, opened.whole()).await;
         read.unwrap_or(Err(Fault::Timeout(self.time.as_secs()))).map_err(|fault| self.fault(fault))
     }
 
-    fn fault(&self, fault: Fault) -> Failure {
+    fn fault(&self, fault: Fault) -> HttpFailure {
         self.trouble.tell(fault.clone().into());
         StreamableHttpError::Client(fault)
     }
 
-    fn events(&self, opened: Opened) -> Events {
+    fn events(&self, opened: Opened) -> EventStream {
         let trouble = self.trouble.clone();
         let pieces = futures::stream::unfold(Some((opened, trouble)), |held| async move {
             let (mut opened, trouble) = held?;
@@ -84,10 +84,10 @@ impl Guarded {
     /// What a status that is no success means: some servers put the protocol's own error in the body.
     fn refusal(
         &self,
-        answer: &Answer,
+        answer: &HttpAnswer,
         message: &ClientJsonRpcMessage,
         session: bool,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, HttpFailure> {
         let status = answer.status.as_u16();
         let error = match serde_json::from_slice(&answer.body) {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
@@ -112,7 +112,7 @@ impl Guarded {
         }
     }
 
-    fn status(&self, status: reqwest::StatusCode) -> Failure {
+    fn status(&self, status: reqwest::StatusCode) -> HttpFailure {
         let reason = status.canonical_reason().map_or_else(String::new, |reason| format!(": {reason}"));
         let message = format!("answered with {}{reason}", status.as_u16());
         self.trouble.tell(trefoil_runtime::ToolError::Status {
@@ -139,7 +139,7 @@ impl StreamableHttpClient for Guarded {
         session_id: Option<Arc<str>>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, HttpFailure> {
         let mut call = self.call(Method::POST, &uri, session_id.as_deref(), &custom_headers);
         call.headers.push(("content-type".to_owned(), JSON.to_owned()));
         call.body = Some(serde_json::to_vec(&message)?);
@@ -180,7 +180,7 @@ impl StreamableHttpClient for Guarded {
         session_id: Arc<str>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HttpFailure> {
         let call = self.call(Method::DELETE, &uri, Some(&session_id), &custom_headers);
         // A server need not know how to forget.
         self.client.open(call).await.map(drop).map_err(StreamableHttpError::Client)
@@ -193,7 +193,7 @@ impl StreamableHttpClient for Guarded {
         last_event_id: Option<String>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, Failure> {
+    ) -> Result<EventStream, HttpFailure> {
         let mut call = self.call(Method::GET, &uri, session_id.as_deref(), &custom_headers);
         call.headers.extend(last_event_id.map(|id| ("last-event-id".to_owned(), id)));
         // Nobody waits for this stream, so what goes wrong with it is no reason for anything else.

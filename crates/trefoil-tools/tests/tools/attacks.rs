@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_tools::guard::{Call, Client, Fault, Follow, Limits, Lookup, Rules};
+use trefoil_tools::guard::{Call, Client, Fault, Follow, Lookup, RequestLimits, Rules};
 
 use crate::server::{Reply, Server};
 
@@ -126,7 +126,8 @@ fn client(answers: &[&[IpAddr]], allow: &[&str]) -> Client {
 
 fn client_at(ports: &[u16], answers: &[&[IpAddr]], allow: &[&str]) -> Client {
     let lookup = Names { answers: answers.iter().map(|a| a.to_vec()).collect(), asked: AtomicUsize::new(0) };
-    let limits = Limits { time: Duration::from_secs(5), connect: Duration::from_millis(300), ..Limits::default() };
+    let limits =
+        RequestLimits { time: Duration::from_secs(5), connect: Duration::from_millis(300), ..RequestLimits::default() };
     let allow = allow.iter().map(|host| host.parse().unwrap()).collect();
     Client::with_lookup(Rules { allow, ports: ports.to_vec(), limits }, Arc::new(lookup)).unwrap()
 }
@@ -217,7 +218,7 @@ async fn a_value_cannot_make_a_header_or_change_the_connection() {
 
 #[tokio::test]
 async fn no_answer_takes_more_time_or_memory_than_it_may() {
-    let limits = Limits { time: Duration::from_millis(700), body: 1000, ..Limits::default() };
+    let limits = RequestLimits { time: Duration::from_millis(700), body: 1000, ..RequestLimits::default() };
     let try_with = async |reply: fn() -> Reply| {
         let server = Server::new(move |_, _| reply()).await;
         let rules = Rules { allow: vec![server.address.to_string().parse().unwrap()], limits, ..Rules::default() };

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use trefoil_tools::guard::{Call, Client, Fault, Follow, Limits, Rules};
+use trefoil_tools::guard::{Call, Client, Fault, Follow, RequestLimits, Rules};
 
 use crate::server::{Reply, Server};
 
 fn client(server: &Server) -> Client {
-    let limits = Limits { time: Duration::from_secs(30), ..Limits::default() };
+    let limits = RequestLimits { time: Duration::from_secs(30), ..RequestLimits::default() };
     Client::new(Rules { allow: vec![server.address.to_string().parse().unwrap()], limits, ..Rules::default() }).unwrap()
 }
 

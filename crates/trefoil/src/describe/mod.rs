@@ -10,7 +10,7 @@ use trefoil_ir::{CommandCall, Expr, Flow, Items, ModelChoice, Source, Step, Step
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
 
-pub use tree::{Description, Node, What};
+pub use tree::{Description, StepNode, What};
 
 /// Longest text of an expression; the rest is `…`.
 const WIDTH: usize = 72;

@@ -15,11 +15,11 @@ use crate::plan::Place;
 pub struct Description<'p> {
     pub program: &'p Program,
     pub files: &'p Files,
-    bodies: Vec<Option<Node<'p>>>,
+    bodies: Vec<Option<StepNode<'p>>>,
 }
 
 /// A step.
-pub struct Node<'p> {
+pub struct StepNode<'p> {
     pub step: &'p Step,
     /// The flow that it is in.
     pub flow: FlowId,
@@ -36,21 +36,21 @@ pub enum What<'p> {
     /// It works out a value.
     Value,
     /// One after the other.
-    Sequence(Vec<Node<'p>>),
+    Sequence(Vec<StepNode<'p>>),
     /// At the same time. `width`: how many of them; `skips`: a failure changes nothing for the others.
-    Parallel { width: Option<String>, skips: bool, branches: Vec<Node<'p>> },
+    Parallel { width: Option<String>, skips: bool, branches: Vec<StepNode<'p>> },
     /// The first whose condition holds.
-    Choice { arms: Vec<(String, Node<'p>)>, otherwise: Option<Box<Node<'p>>> },
+    Choice { arms: Vec<(String, StepNode<'p>)>, otherwise: Option<Box<StepNode<'p>>> },
     /// Again and again.
-    Loop { until: String, most: String, body: Box<Node<'p>> },
+    Loop { until: String, most: String, body: Box<StepNode<'p>> },
     /// A flow for each of these items.
     Each { items: String, width: Option<String>, limit: Option<String>, skips: bool, body: FlowId },
     /// Each when those before it have ended.
-    Graph { graph: &'p Graph, nodes: Vec<Node<'p>> },
+    Graph { graph: &'p Graph, nodes: Vec<StepNode<'p>> },
     /// One after the other, by transitions.
-    States { machine: &'p StateMachine, states: Vec<Node<'p>> },
+    States { machine: &'p StateMachine, states: Vec<StepNode<'p>> },
     /// Until it is accepted, or calls nothing. Beside it are flows: judges, or agents that are tools.
-    Turns { notes: Vec<String>, role: &'static str, beside: Vec<(Arc<str>, FlowId)>, body: Box<Node<'p>> },
+    Turns { notes: Vec<String>, role: &'static str, beside: Vec<(Arc<str>, FlowId)>, body: Box<StepNode<'p>> },
     /// Another flow.
     Call(FlowId),
     /// One of these flows, by a name that only the run knows.
@@ -66,7 +66,7 @@ impl<'p> Description<'p> {
         made
     }
     /// The body of a flow.
-    pub fn body(&self, id: FlowId) -> Option<&Node<'p>> {
+    pub fn body(&self, id: FlowId) -> Option<&StepNode<'p>> {
         self.bodies.get(id.index())?.as_ref()
     }
     /// A place in a manifest.
@@ -74,13 +74,13 @@ impl<'p> Description<'p> {
         let file = self.files.get(at.file)?;
         Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line })
     }
-    fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<Node<'p>> {
+    fn node(&self, flow: (FlowId, &'p Flow), id: StepId) -> Option<StepNode<'p>> {
         let step = self.program.step(id)?;
         let when = step.when.iter().map(|when| format!("when {}", short(&when.text)));
         let notes = when.chain(policies(step)).collect();
-        Some(Node { step, flow: flow.0, place: self.place(step.origin), notes, what: self.what(flow, step)? })
+        Some(StepNode { step, flow: flow.0, place: self.place(step.origin), notes, what: self.what(flow, step)? })
     }
-    fn nodes(&self, flow: (FlowId, &'p Flow), ids: impl IntoIterator<Item = StepId>) -> Vec<Node<'p>> {
+    fn nodes(&self, flow: (FlowId, &'p Flow), ids: impl IntoIterator<Item = StepId>) -> Vec<StepNode<'p>> {
         ids.into_iter().filter_map(|id| self.node(flow, id)).collect()
     }
     /// What a step does; none: there is no such step in it.

@@ -14,21 +14,21 @@ use super::{Memory, Rooms, Shut, Steps, WayEnd, bytes};
 #[derive(Debug)]
 pub struct Way {
     real: PathBuf,
-    end: End,
+    end: OpenedEnd,
 }
 
 #[derive(Debug)]
-enum End {
+enum OpenedEnd {
     Memory(Arc<Memory>),
     Disk(WayEnd<<steps::System as Steps>::Folder>),
 }
 
 /// A plain file that is open, or in memory.
 #[derive(Debug)]
-pub struct Opened(Content);
+pub struct Opened(OpenedContent);
 
 #[derive(Debug)]
-enum Content {
+enum OpenedContent {
     Memory(Arc<Memory>, PathBuf),
     Disk(File, u64),
 }
@@ -41,13 +41,15 @@ impl Way {
     /// Opens the plain file that is there.
     pub fn open(self) -> Result<Opened, Shut> {
         match self.end {
-            End::Memory(memory) if memory.is_file(&self.real) => Ok(Opened(Content::Memory(memory, self.real))),
-            End::Memory(_) => Err(Shut::NotThere),
-            End::Disk(found) => {
+            OpenedEnd::Memory(memory) if memory.is_file(&self.real) => {
+                Ok(Opened(OpenedContent::Memory(memory, self.real)))
+            }
+            OpenedEnd::Memory(_) => Err(Shut::NotThere),
+            OpenedEnd::Disk(found) => {
                 let file = steps::open(&found)?;
                 let meta = file.metadata().map_err(Shut::of)?;
                 plain(&meta)?;
-                Ok(Opened(Content::Disk(file, meta.len())))
+                Ok(Opened(OpenedContent::Disk(file, meta.len())))
             }
         }
     }
@@ -57,9 +59,9 @@ impl Opened {
     /// Its bytes, at most so many.
     pub fn read(self, limit: u64) -> Result<Vec<u8>, Shut> {
         match self.0 {
-            Content::Memory(memory, path) => memory.read(&path, limit),
-            Content::Disk(_, size) if size > limit => Err(Shut::TooLarge { size, limit }),
-            Content::Disk(file, size) => bytes(file, size, limit),
+            OpenedContent::Memory(memory, path) => memory.read(&path, limit),
+            OpenedContent::Disk(_, size) if size > limit => Err(Shut::TooLarge { size, limit }),
+            OpenedContent::Disk(file, size) => bytes(file, size, limit),
         }
     }
 }
@@ -68,10 +70,10 @@ impl Rooms {
     /// Where a path leads; says that it is inside, and no more.
     pub fn way(&self, path: &Path) -> Result<Way, Shut> {
         if let Some(memory) = &self.memory {
-            return Ok(Way { real: memory.place(path)?, end: End::Memory(memory.clone()) });
+            return Ok(Way { real: memory.place(path)?, end: OpenedEnd::Memory(memory.clone()) });
         }
         let found = self.follow(&absolute(path)?, &mut steps::System)?;
-        Ok(Way { real: found.real.clone(), end: End::Disk(found) })
+        Ok(Way { real: found.real.clone(), end: OpenedEnd::Disk(found) })
     }
     /// Reads the file that a path leads to, at most so many bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {

@@ -17,7 +17,7 @@ use crate::load::Report;
 
 /// A finding by its rule and by its place before the first round.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Known {
+pub(super) struct KnownFinding {
     file: PathBuf,
     at: u32,
     rule: &'static str,
@@ -27,31 +27,31 @@ pub(super) struct Known {
 #[derive(Default)]
 pub(super) struct History {
     /// What was found before the first round.
-    before: Option<BTreeSet<Known>>,
+    before: Option<BTreeSet<KnownFinding>>,
     /// The changes of each file, round by round.
     changes: BTreeMap<PathBuf, Vec<Round>>,
     applied: Vec<Applied>,
 }
 
 /// The changes of a file in one round, in the order of the text.
-type Round = Vec<Piece>;
+type Round = Vec<ReplacedPiece>;
 
 /// A piece of a text that was replaced, and how long it is now.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct ReplacedPiece {
     old: Span,
     new: u32,
 }
 
 /// One fix that was applied.
 struct Applied {
-    known: Known,
+    known: KnownFinding,
     fix: Mended,
     file: PathBuf,
     /// In which round of the file.
     round: usize,
     /// Where the text is another one, before that round.
-    pieces: Vec<Piece>,
+    pieces: Vec<ReplacedPiece>,
 }
 
 impl History {
@@ -63,11 +63,11 @@ impl History {
         }
     }
     /// A finding by its place before the first round.
-    pub fn known(&self, d: &Diagnostic, files: &Files) -> Option<Known> {
+    pub fn known(&self, d: &Diagnostic, files: &Files) -> Option<KnownFinding> {
         let file = real(d.file?, files)?;
         let now = d.span.map_or(0, |span| span.start);
         let rounds = self.changes.get(&file).map_or(&[][..], Vec::as_slice);
-        Some(Known { at: rounds.iter().rev().fold(now, |at, round| back(round, at)), file, rule: d.rule })
+        Some(KnownFinding { at: rounds.iter().rev().fold(now, |at, round| back(round, at)), file, rule: d.rule })
     }
     /// A file was changed.
     pub fn changed(&mut self, file: &SourceFile, edits: &[&Edit]) {
@@ -84,7 +84,7 @@ impl History {
         let at = earlier.iter().rev().fold(at, |at, round| back(round, at));
         let own = fix.edits.iter().filter(|edit| edit.location.file == id);
         self.applied.push(Applied {
-            known: Known { file: path.clone(), at, rule: d.rule },
+            known: KnownFinding { file: path.clone(), at, rule: d.rule },
             fix: done.clone(),
             round: earlier.len(),
             pieces: own.flat_map(|edit| pieces(file.text(), edit)).collect(),
@@ -92,7 +92,7 @@ impl History {
         });
     }
     /// The fixes after which something is found that was not found before, and what.
-    pub fn made(&self, report: &Report) -> BTreeMap<Known, Withdrawn> {
+    pub fn made(&self, report: &Report) -> BTreeMap<KnownFinding, Withdrawn> {
         let files = &report.files;
         let mut out = BTreeMap::new();
         let news = report.diagnostics.iter().filter(|d| d.severity > Severity::Info);
@@ -156,12 +156,12 @@ fn below(text: &str, at: Span) -> Option<std::ops::Range<usize>> {
 }
 
 /// What of a text an edit really changes: quotes around a value leave the value.
-fn pieces(text: &str, edit: &Edit) -> Vec<Piece> {
+fn pieces(text: &str, edit: &Edit) -> Vec<ReplacedPiece> {
     let span = edit.location.span;
     let old = text.get(span.start as usize..span.end as usize).unwrap_or_default();
     let new = edit.text.as_str();
     if let Some((before, after)) = (!old.is_empty()).then(|| new.split_once(old)).flatten() {
-        let put = |at: u32, text: &str| Piece { old: Span::new(at, at), new: text.len() as u32 };
+        let put = |at: u32, text: &str| ReplacedPiece { old: Span::new(at, at), new: text.len() as u32 };
         let both = [put(span.start, before), put(span.end, after)];
         return both.into_iter().filter(|piece| piece.new > 0).collect();
     }
@@ -169,18 +169,18 @@ fn pieces(text: &str, edit: &Edit) -> Vec<Piece> {
     let left = old.len().min(new.len()) - same;
     let end = old.bytes().rev().zip(new.bytes().rev()).take(left).take_while(|(a, b)| a == b).count();
     let (same, end) = (same as u32, end as u32);
-    vec![Piece { old: Span::new(span.start + same, span.end - end), new: new.len() as u32 - same - end }]
+    vec![ReplacedPiece { old: Span::new(span.start + same, span.end - end), new: new.len() as u32 - same - end }]
 }
 
 /// Where a place of a text is after a round. What is put in at the place comes after it.
-fn forth(round: &[Piece], at: u32) -> u32 {
+fn forth(round: &[ReplacedPiece], at: u32) -> u32 {
     let before = round.iter().filter(|piece| piece.old.end <= at && piece.old.start < at);
     let moved = before.fold(i64::from(at), |at, piece| at + i64::from(piece.new) - i64::from(piece.old.len()));
     u32::try_from(moved).unwrap_or(0)
 }
 
 /// Where a place of a text was before a round.
-fn back(round: &[Piece], at: u32) -> u32 {
+fn back(round: &[ReplacedPiece], at: u32) -> u32 {
     let mut moved = 0i64;
     for piece in round {
         let start = i64::from(piece.old.start) + moved;

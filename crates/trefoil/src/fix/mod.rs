@@ -16,7 +16,7 @@ use similar::TextDiff;
 use trefoil_syntax::diagnostic::edit;
 use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, SourceFile};
 
-use self::history::{History, Known};
+use self::history::{History, KnownFinding};
 use crate::door::{self, Rooms};
 use crate::load::{LoadOptions, Report, check};
 
@@ -114,7 +114,7 @@ struct Fixing<'p> {
     /// What was done to each file, and what was found before.
     history: History,
     /// Fixes that are not applied, because of what they made.
-    barred: BTreeMap<Known, Withdrawn>,
+    barred: BTreeMap<KnownFinding, Withdrawn>,
     out: Fixed,
 }
 

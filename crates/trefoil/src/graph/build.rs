@@ -6,7 +6,7 @@ use trefoil_ir::{Flow, FlowId, Graph as Nodes, Program, StateMachine, StepKind, 
 use trefoil_syntax::{Files, Location};
 
 use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
-use crate::describe::{self, Description, Node as Described, What};
+use crate::describe::{self, Description, StepNode as Described, What};
 
 /// Boxes of a picture; beyond, flows are not expanded any more.
 const LIMIT: usize = 600;

@@ -13,7 +13,7 @@ use trefoil_template::limits;
 
 use super::discover::{self, Cut, PATTERNS, Problem, Search};
 use super::made::{Linked, Made};
-use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
+use super::read::{DetectedFormat, Loader, Manifest, about_shape, is_foreign};
 use super::{CheckStep, rules};
 use crate::door::{self, Named, Rooms, Shut};
 
@@ -220,8 +220,8 @@ impl Folder {
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
         let front = match (&manifest.shape, loader.options.dialect) {
             (_, Some(front)) if named => Some(front),
-            (Shape::One(front), _) => Some(*front),
-            (Shape::Several(_), Some(front)) => Some(front),
+            (DetectedFormat::One(front), _) => Some(*front),
+            (DetectedFormat::Several(_), Some(front)) => Some(front),
             _ => None,
         };
         if let Some(front) = front {
@@ -244,7 +244,7 @@ impl Folder {
                     NeedKind::Attachment if self.project.attachments.contains_key(&path) => continue,
                     NeedKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
                         let front = match manifest.shape {
-                            Shape::One(front) => front,
+                            DetectedFormat::One(front) => front,
                             _ => document.front,
                         };
                         self.push(loader, &manifest, path, front);

@@ -13,7 +13,7 @@ use trefoil_template::limits;
 
 use super::discover::{self, Cut, Search};
 use super::lower::{Folder, too_much};
-use super::read::{Loader, Shape};
+use super::read::{DetectedFormat, Loader};
 use crate::door;
 
 /// What was looked for, and what was seen on the way.
@@ -103,7 +103,7 @@ impl Folder {
                 continue;
             }
             let Ok(manifest) = loader.manifest_in(&rooms, &self.root.join(&path), at) else { continue };
-            let (Shape::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
+            let (DetectedFormat::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
             let document =
                 Document { file: manifest.file, path: path.clone(), root: root.clone(), front: *front, project: 0 };
             let ids = front.ids(&document);

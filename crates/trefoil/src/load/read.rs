@@ -42,7 +42,7 @@ pub(super) struct Manifest {
     /// Whether the tree is all there.
     pub complete: bool,
     /// What its shape says.
-    pub shape: Shape,
+    pub shape: DetectedFormat,
     /// What reading and parsing found.
     pub diagnostics: Vec<Diagnostic>,
     /// It could not be read at all.
@@ -53,7 +53,7 @@ pub(super) struct Manifest {
 
 /// Whose manifest it is.
 #[derive(Clone)]
-pub(super) enum Shape {
+pub(super) enum DetectedFormat {
     /// One dialect's.
     One(&'static dyn FrontEnd),
     /// Keys of several dialects are in it.
@@ -164,7 +164,7 @@ impl Loader {
                 file: diagnostic.file.unwrap_or(FileId(0)),
                 root: None,
                 complete: false,
-                shape: Shape::Unknown,
+                shape: DetectedFormat::Unknown,
                 // What is too large is there and could be read; that is a mistake in the file.
                 unreadable: diagnostic.rule != rules::LIMIT,
                 diagnostics: vec![diagnostic],
@@ -220,9 +220,9 @@ impl Loader {
             cache.keep(real, source.text().clone(), root.clone());
         }
         let shape = match parsed.root.as_ref().map(detect) {
-            Some(Detection::One(front)) => Shape::One(front),
-            Some(Detection::Several(all)) => Shape::Several(all),
-            Some(Detection::Unknown) | None => Shape::Unknown,
+            Some(Detection::One(front)) => DetectedFormat::One(front),
+            Some(Detection::Several(all)) => DetectedFormat::Several(all),
+            Some(Detection::Unknown) | None => DetectedFormat::Unknown,
         };
         let whole = parsed.root.as_ref().filter(|_| parsed.complete && self.options.checks.is_some());
         Manifest {
@@ -272,7 +272,9 @@ impl Loader {
 /// wrong in it, or wrong for us, is not ours to say, and surely not to fix. A broken file counts as a manifest while it could
 /// be one: while its text has the keys of one of the formats at its top.
 pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
-    let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, Shape::Unknown)) else { return false };
+    let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, DetectedFormat::Unknown)) else {
+        return false;
+    };
     let sound = manifest.complete && manifest.diagnostics.iter().all(|d| d.severity != Severity::Error);
     if sound {
         return root.mapping().is_some() || root.sequence().is_some();
@@ -290,12 +292,12 @@ pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Op
     // A file that could not be parsed has its own findings; what little tree there is proves nothing.
     let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
     let silent = broken && (named || !is_foreign(manifest, files));
-    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && silent {
+    if manifest.root.is_none() || matches!(manifest.shape, DetectedFormat::Unknown) && silent {
         return None;
     }
     match &manifest.shape {
-        Shape::One(_) => None,
-        Shape::Unknown => {
+        DetectedFormat::One(_) => None,
+        DetectedFormat::Unknown => {
             let at = Location::new(manifest.file, first_key(manifest.root.as_ref()));
             let severity = if named { Severity::Error } else { Severity::Info };
             let (rule, message) = match &manifest.root {
@@ -317,7 +319,7 @@ pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Op
                 d
             })
         }
-        Shape::Several(all) => {
+        DetectedFormat::Several(all) => {
             let keys: Vec<_> = all.iter().map(|(name, e)| format!("`{}` ({name})", e.key)).collect();
             let (_, first) = all.first()?;
             let mut d = Diagnostic::error(

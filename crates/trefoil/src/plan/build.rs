@@ -11,7 +11,7 @@ use trefoil_prices::Dollars;
 use trefoil_syntax::Files;
 
 use super::{Bound, Calls, Input, Obstacle, Plan, Step};
-use crate::describe::{self, Description, Node, What};
+use crate::describe::{self, Description, StepNode, What};
 
 /// Steps of a plan; beyond, flows are not written out any more.
 const LIMIT: usize = 2000;
@@ -132,7 +132,7 @@ struct Planner<'d, 'p> {
 
 impl<'d, 'p> Planner<'d, 'p> {
     /// What a step does. A structure without a name in the manifest and without anything to say is only its steps.
-    fn step(&mut self, node: &'d Node<'p>, mut around: PlanAround) -> Vec<Step> {
+    fn step(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
         let step = node.step;
         let flow = self.described.program.flow(node.flow);
         if around.name.is_none() {
@@ -231,7 +231,7 @@ impl<'d, 'p> Planner<'d, 'p> {
             _ => here.notes.push(says.to_owned()),
         }
     }
-    fn all(&mut self, nodes: &'d [Node<'p>], around: &PlanAround) -> Vec<Step> {
+    fn all(&mut self, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
         nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
     }
     /// The calls of each model, counted like all calls.
@@ -240,7 +240,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         let all = self.models.iter().map(String::as_str).chain(more);
         all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
     }
-    fn graph(&mut self, graph: &Graph, nodes: &'d [Node<'p>], around: &PlanAround) -> Vec<Step> {
+    fn graph(&mut self, graph: &Graph, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
         let name = |id: NodeId| {
             nodes.get(id.index()).and_then(|n| n.step.label.clone()).unwrap_or_else(|| id.0.to_string().into())
         };
@@ -262,7 +262,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         all
     }
-    fn states(&mut self, machine: &StateMachine, nodes: &'d [Node<'p>], around: &PlanAround) -> Vec<Step> {
+    fn states(&mut self, machine: &StateMachine, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
         let mut all = Vec::new();
         let ways = Ways::of(machine);
         for (index, (state, node)) in machine.states.iter().zip(nodes).enumerate() {
@@ -290,7 +290,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         all
     }
-    fn turns(&mut self, node: &'d Node<'p>, mut around: PlanAround) -> Vec<Step> {
+    fn turns(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
         let What::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
         let times = around.times.clone();

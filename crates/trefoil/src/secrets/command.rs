@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use trefoil_runtime::ports::Secret;
 
-use super::{Found, LARGEST};
+use super::{FoundSecret, LARGEST};
 
 /// A person may have to unlock something first.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What it prints for a name, without the line break at the end. Nothing printed, or an exit code other than 0: it does not know the
 /// name; what it says about that is on its stderr.
-pub fn ask(command: &[String], name: &str) -> Found {
+pub fn ask(command: &[String], name: &str) -> FoundSecret {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let failed = |why: &dyn std::fmt::Display| format!("`{program}`, the command of `[secrets]`: {why}");
     let arguments = arguments.iter().map(|argument| argument.replace("{name}", name));

@@ -48,11 +48,11 @@ pub struct OperatorSecrets {
     sources: SecretSources,
     vault: Option<Vault>,
     /// What was found, or not: a command asks somebody once only.
-    known: Mutex<HashMap<String, Found>>,
+    known: Mutex<HashMap<String, FoundSecret>>,
 }
 
 /// A value, nothing, or why a source that may have it cannot be read.
-type Found = Result<Option<Secret>, String>;
+type FoundSecret = Result<Option<Secret>, String>;
 
 impl OperatorSecrets {
     /// With these sources beside those that the environment names.
@@ -60,7 +60,7 @@ impl OperatorSecrets {
         Self { env, sources, vault: Vault::of_user(), known: Mutex::default() }
     }
 
-    fn find(&self, name: &str) -> Found {
+    fn find(&self, name: &str) -> FoundSecret {
         if !is_name(name) {
             return Ok(None);
         }
@@ -82,7 +82,7 @@ impl OperatorSecrets {
         vault.get(name).map_err(|why| why.to_string())
     }
 
-    fn found(&self, name: &str) -> Found {
+    fn found(&self, name: &str) -> FoundSecret {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(name.to_owned()).or_insert_with(|| self.find(name)).clone()
     }
@@ -194,7 +194,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 /// The last line with this name counts.
-fn of_file(path: &Path, name: &str) -> Found {
+fn of_file(path: &Path, name: &str) -> FoundSecret {
     let found = in_file(path)?.into_iter().rfind(|(known, _)| known == name);
     Ok(found.and_then(|(_, value)| value))
 }

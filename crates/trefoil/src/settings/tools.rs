@@ -21,11 +21,11 @@ const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// What is wrong with a value, and where.
 type Wrong = (Range<usize>, String);
-type Entry<'t> = Spanned<DeValue<'t>>;
+type TableEntry<'t> = Spanned<DeValue<'t>>;
 
 impl SettingsReading<'_> {
     /// `[tools.NAME]`
-    pub(super) fn tool(&mut self, name: &str, at: Range<usize>, value: &Entry<'_>) {
+    pub(super) fn tool(&mut self, name: &str, at: Range<usize>, value: &TableEntry<'_>) {
         let settings = &mut self.found.settings;
         // The later of two of one name counts.
         settings.tools.retain(|have| *have.spec().name != *name);
@@ -42,7 +42,7 @@ impl SettingsReading<'_> {
     }
 
     /// `[tools.NAME] flow = "PATH"`
-    fn flow(&self, name: &str, value: &Entry<'_>) -> Result<FlowTool, Wrong> {
+    fn flow(&self, name: &str, value: &TableEntry<'_>) -> Result<FlowTool, Wrong> {
         let (mut flow, mut description) = (None, None);
         for (key, value) in table(value)? {
             match &**key.get_ref() {
@@ -60,7 +60,7 @@ impl SettingsReading<'_> {
 
     /// `[mcp.NAME]`
     #[cfg(feature = "mcp")]
-    pub(super) fn mcp(&mut self, name: &str, _at: Range<usize>, value: &Entry<'_>) {
+    pub(super) fn mcp(&mut self, name: &str, _at: Range<usize>, value: &TableEntry<'_>) {
         match self.server(name, value) {
             Ok(server) => {
                 self.found.settings.mcp.retain(|have| have.name != server.name);
@@ -71,12 +71,12 @@ impl SettingsReading<'_> {
     }
 
     #[cfg(not(feature = "mcp"))]
-    pub(super) fn mcp(&mut self, _name: &str, at: Range<usize>, _value: &Entry<'_>) {
+    pub(super) fn mcp(&mut self, _name: &str, at: Range<usize>, _value: &TableEntry<'_>) {
         self.wrong(at, "this build has no support for MCP servers");
     }
 
     #[cfg(feature = "mcp")]
-    fn server(&self, name: &str, value: &Entry<'_>) -> Result<trefoil_tools::McpServer, Wrong> {
+    fn server(&self, name: &str, value: &TableEntry<'_>) -> Result<trefoil_tools::McpServer, Wrong> {
         use trefoil_tools::{Idempotent, McpPlace, McpServer};
         let all = table(value)?;
         let (mut tools, mut idempotent, mut limit) = (None, Idempotent::These(Vec::new()), TIME);
@@ -116,7 +116,7 @@ impl SettingsReading<'_> {
     }
 
     /// `[python]`
-    pub(super) fn python(&mut self, key: &str, at: Range<usize>, value: &Entry<'_>) {
+    pub(super) fn python(&mut self, key: &str, at: Range<usize>, value: &TableEntry<'_>) {
         let base = self.base.to_owned();
         let python = &mut self.found.settings.python;
         let read = match key {
@@ -133,7 +133,7 @@ impl SettingsReading<'_> {
 }
 
 /// A program that is a tool, as a table declares it.
-fn declared(base: &Path, name: &str, at: Range<usize>, value: &Entry<'_>) -> Result<CommandTool, Wrong> {
+fn declared(base: &Path, name: &str, at: Range<usize>, value: &TableEntry<'_>) -> Result<CommandTool, Wrong> {
     let all = table(value)?;
     let mut declared = Declared {
         name: name.to_owned(),
@@ -190,7 +190,7 @@ fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
 
 /// What a table of tools says of each, as far as it can be read: for whoever checks, and runs none of them.
 pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
-    let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &Entry<'_>)| {
+    let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
         let name = name.get_ref().to_string();
         let tool = declared(base, &name, 0..0, value).ok();
         tool.map_or_else(|| SuppliedTool { name, ..SuppliedTool::default() }, |tool| described(&tool))
@@ -210,15 +210,15 @@ pub fn described(tool: &CommandTool) -> SuppliedTool {
     }
 }
 
-fn table<'v, 't>(value: &'v Entry<'t>) -> Result<&'v DeTable<'t>, Wrong> {
+fn table<'v, 't>(value: &'v TableEntry<'t>) -> Result<&'v DeTable<'t>, Wrong> {
     value.get_ref().as_table().ok_or_else(|| (value.span(), "it must be a table".to_owned()))
 }
 
-fn text<'v>(value: &'v Entry<'_>) -> Result<&'v str, Wrong> {
+fn text<'v>(value: &'v TableEntry<'_>) -> Result<&'v str, Wrong> {
     value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a text".to_owned()))
 }
 
-fn words(value: &Entry<'_>) -> Result<Vec<String>, Wrong> {
+fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
     let all = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
     let all: Option<Vec<&str>> = all.flatten();
     all.map(|all| all.into_iter().map(str::to_owned).collect())
@@ -226,25 +226,25 @@ fn words(value: &Entry<'_>) -> Result<Vec<String>, Wrong> {
 }
 
 /// A program and its arguments. A text would need a shell to be read.
-fn command(value: &Entry<'_>) -> Result<Vec<String>, Wrong> {
+fn command(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
     let form = "`command` must be a list: `[\"program\", \"argument\"]`";
     words(value).ok().filter(|words| !words.is_empty()).ok_or_else(|| (value.span(), form.to_owned()))
 }
 
-fn time(value: &Entry<'_>) -> Result<Duration, Wrong> {
+fn time(value: &TableEntry<'_>) -> Result<Duration, Wrong> {
     let time = value.get_ref().as_str().and_then(|text| humantime::parse_duration(text).ok());
     time.filter(|time| !time.is_zero() && *time <= LONGEST)
         .ok_or_else(|| (value.span(), "invalid `timeout`: write `30s` or `5m`".to_owned()))
 }
 
-fn word<T: Copy>(value: &Entry<'_>, known: &[(&str, T)]) -> Result<T, Wrong> {
+fn word<T: Copy>(value: &TableEntry<'_>, known: &[(&str, T)]) -> Result<T, Wrong> {
     let found = value.get_ref().as_str().and_then(|text| known.iter().find(|(name, _)| *name == text));
     let names: Vec<String> = known.iter().map(|(name, _)| format!("`\"{name}\"`")).collect();
     found.map(|(_, of)| *of).ok_or_else(|| (value.span(), format!("it must be one of {}", names.join(", "))))
 }
 
 /// `["NAME"]`: passed on; `{ NAME = "text" }`: set, with `{{secrets.NAME}}` and `{{env.NAME}}` in it.
-fn environment(value: &Entry<'_>) -> Result<Environment, Wrong> {
+fn environment(value: &TableEntry<'_>) -> Result<Environment, Wrong> {
     if value.get_ref().is_array() {
         return Ok(Environment { pass: words(value)?, ..Environment::default() });
     }
@@ -252,7 +252,7 @@ fn environment(value: &Entry<'_>) -> Result<Environment, Wrong> {
 }
 
 /// Names and texts with holes.
-fn texts(value: &Entry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
+fn texts(value: &TableEntry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
     let all = table(value)?.iter();
     all.map(|(key, value)| {
         Ok((key.get_ref().to_string(), Masked::read(text(value)?).map_err(|why| (value.span(), why))?))
@@ -261,7 +261,7 @@ fn texts(value: &Entry<'_>) -> Result<Vec<(String, Value)>, Wrong> {
 }
 
 /// A value of TOML as JSON.
-fn json(value: &Entry<'_>) -> Result<serde_json::Value, Wrong> {
+fn json(value: &TableEntry<'_>) -> Result<serde_json::Value, Wrong> {
     Ok(match value.get_ref() {
         DeValue::String(text) => text.as_ref().into(),
         DeValue::Boolean(truth) => (*truth).into(),

@@ -31,7 +31,7 @@ pub type Known<'k> = dyn Fn(SlotId, &[Arc<str>]) -> Option<Value> + 'k;
 
 /// A value that conditions read.
 pub struct Read {
-    key: Key,
+    key: ReadKey,
     /// As the first condition names it.
     pub name: String,
     choices: Vec<Value>,
@@ -47,7 +47,7 @@ pub struct Read {
 }
 
 #[derive(PartialEq)]
-struct Key {
+struct ReadKey {
     source: Source,
     path: Vec<Arc<str>>,
 }
@@ -188,7 +188,7 @@ impl Cases {
         });
         // A value known at load, or known not to be there, would be tried as if it were not.
         let open = constant.contains(&true);
-        let mut reading = Reading { cases: self, read: &read, open };
+        let mut reading = CaseReading { cases: self, read: &read, open };
         reading.truth(condition.expression());
         let open = reading.open;
         self.conditions.push(Tried { condition, open });
@@ -196,10 +196,10 @@ impl Cases {
     fn value(&mut self, reference: &Reference, source: Option<&Source>) -> usize {
         let rest = reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone());
         let key = match source {
-            Some(Source::Slot(slot)) => Key::of(*slot, rest.collect()),
-            Some(Source::Member(slot, path)) => Key::of(*slot, path.iter().cloned().chain(rest).collect()),
-            Some(other) => Key { source: other.clone(), path: rest.collect() },
-            None => Key { source: Source::RunId, path: rest.collect() },
+            Some(Source::Slot(slot)) => ReadKey::of(*slot, rest.collect()),
+            Some(Source::Member(slot, path)) => ReadKey::of(*slot, path.iter().cloned().chain(rest).collect()),
+            Some(other) => ReadKey { source: other.clone(), path: rest.collect() },
+            None => ReadKey { source: Source::RunId, path: rest.collect() },
         };
         self.values.iter().position(|v| v.key == key).unwrap_or_else(|| {
             self.values.push(Read {
@@ -217,7 +217,7 @@ impl Cases {
     }
 }
 
-impl Key {
+impl ReadKey {
     fn of(slot: SlotId, path: Vec<Arc<str>>) -> Self {
         Self { source: Source::Slot(slot), path }
     }
@@ -349,13 +349,13 @@ impl Scope for Case<'_> {
     }
 }
 
-struct Reading<'r> {
+struct CaseReading<'r> {
     cases: &'r mut Cases,
     read: &'r [usize],
     open: bool,
 }
 
-impl Reading<'_> {
+impl CaseReading<'_> {
     fn choice(&mut self, reference: u32, value: Value) {
         if let Some(read) = self.value(reference) {
             read.add(value);

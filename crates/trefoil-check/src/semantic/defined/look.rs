@@ -14,7 +14,7 @@ use trefoil_ir::walk::children;
 
 /// Where an expression stands, and whether something there takes care of what is missing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ReadPlace {
     pub step: Option<StepId>,
     pub at: Location,
     pub position: Position,
@@ -23,7 +23,7 @@ pub(super) struct Place {
     pub words: Option<&'static Words>,
 }
 
-impl Place {
+impl ReadPlace {
     /// In a step.
     pub fn new(step: Option<StepId>, at: Location, position: Position) -> Self {
         Self { step, at, position, guarded: false, strict: false, words: None }
@@ -35,7 +35,7 @@ impl Place {
 }
 
 impl<'p> Walk<'_, 'p> {
-    pub(super) fn expr(&mut self, expr: &'p Expr, state: &State, place: Place) {
+    pub(super) fn expr(&mut self, expr: &'p Expr, state: &State, place: ReadPlace) {
         match expr {
             Expr::Const(_) => {}
             Expr::Template(text) => self.text(text, state, place, false),
@@ -67,7 +67,7 @@ impl<'p> Walk<'_, 'p> {
     }
 
     /// The arguments of a tool that makes requests.
-    pub(super) fn request(&mut self, arguments: &'p Expr, state: &State, place: Place) {
+    pub(super) fn request(&mut self, arguments: &'p Expr, state: &State, place: ReadPlace) {
         let Expr::Object(members) = arguments else { return self.expr(arguments, state, place) };
         for (key, value) in members {
             let position = match &**key {
@@ -75,18 +75,18 @@ impl<'p> Walk<'_, 'p> {
                 "headers" => Position::Header,
                 _ => Position::Data,
             };
-            self.expr(value, state, Place { position, ..place });
+            self.expr(value, state, ReadPlace { position, ..place });
         }
     }
 
-    pub(super) fn text(&mut self, text: &'p Text, state: &State, place: Place, typed: bool) {
+    pub(super) fn text(&mut self, text: &'p Text, state: &State, place: ReadPlace, typed: bool) {
         let lone = typed && text.template.is_single() && text.template.expressions().is_empty();
         for (i, reference) in text.template.references().iter().enumerate() {
             let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
             let words = Some(text.template.words());
             let strict = text.template.is_strict();
-            let place = Place { at: Location::new(text.origin.file, span), strict, words, ..place };
+            let place = ReadPlace { at: Location::new(text.origin.file, span), strict, words, ..place };
             match self.answered(text, source, reference) {
                 Some(bit) if !state.must.has(bit) => {
                     let mut here = state.clone();
@@ -104,13 +104,15 @@ impl<'p> Walk<'_, 'p> {
             let span = cond.spans.get(i).copied().unwrap_or(cond.origin.span);
             let at = Location::new(cond.origin.file, span);
             // A condition is there to ask.
-            let place =
-                Place { words: Some(cond.condition.words()), ..Place::new(step, at, Position::Condition).guarded() };
+            let place = ReadPlace {
+                words: Some(cond.condition.words()),
+                ..ReadPlace::new(step, at, Position::Condition).guarded()
+            };
             self.written(source, reference, state, place, false);
         }
     }
 
-    fn written(&mut self, source: &'p Source, reference: &'p Reference, state: &State, place: Place, lone: bool) {
+    fn written(&mut self, source: &'p Source, reference: &'p Reference, state: &State, place: ReadPlace, lone: bool) {
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
         // The block asks for a member of the slot's own value; members that are written one by one say nothing of each other.
@@ -122,14 +124,14 @@ impl<'p> Walk<'_, 'p> {
                 _ => false,
             };
         let guarded = place.guarded || reference.guarded || beside || reference.default.is_some();
-        self.read((source, Some(reference), &path), state, Place { guarded, ..place }, lone);
+        self.read((source, Some(reference), &path), state, ReadPlace { guarded, ..place }, lone);
     }
 
     fn read(
         &mut self,
         (source, reference, path): (&'p Source, Option<&'p Reference>, &[&str]),
         state: &State,
-        place: Place,
+        place: ReadPlace,
         lone: bool,
     ) {
         if self.silent > 0 {

@@ -20,7 +20,7 @@ use trefoil_ir::{
 };
 
 use lacks::Lack;
-use look::Place;
+use look::ReadPlace;
 
 use super::calls::CallGraph;
 use super::cases::{Truth, truth};
@@ -35,11 +35,11 @@ pub struct Known<'p> {
     pub reads: Vec<Read<'p>>,
     /// Where those of a flow are.
     pub of_flow: HashMap<FlowId, std::ops::Range<usize>>,
-    ends: HashMap<FlowId, End>,
+    ends: HashMap<FlowId, FlowEnd>,
 }
 
 /// What is set when a flow has ended.
-struct End {
+struct FlowEnd {
     state: State,
     why: Vec<Option<Why>>,
 }
@@ -104,7 +104,7 @@ struct Walk<'w, 'p> {
     edges: Vec<&'p Cond>,
     /// By slot: members that may be missing although it has a value.
     lacks: HashMap<SlotId, Vec<Lack>>,
-    end: End,
+    end: FlowEnd,
     /// The bodies of fan-outs in it, and what they get.
     inner: Vec<(FlowId, Captured)>,
 }
@@ -121,7 +121,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             stack.extend(children(step));
         }
         let width = flow.slots.len() + keys.len();
-        let end = End { state: State::nothing(width), why: Vec::new() };
+        let end = FlowEnd { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
         let own = Slots::new(width, false);
         let (implies, ways, edges, lacks) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
@@ -164,16 +164,16 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
         let origin = self.flow.origin;
         for (slot, value) in &self.flow.init {
-            self.expr(value, &state, Place::new(None, origin, Position::Data));
+            self.expr(value, &state, ReadPlace::new(None, origin, Position::Data));
             state.set(slot.index());
             self.set_keys(*slot, value, &mut state);
             self.own_keys(*slot, value);
         }
         let state = self.step(self.flow.body, state);
         if let Some(output) = &self.flow.output {
-            self.expr(output, &state, Place::new(None, origin, Position::Data));
+            self.expr(output, &state, ReadPlace::new(None, origin, Position::Data));
         }
-        self.end = End { state, why: std::mem::take(&mut self.why) };
+        self.end = FlowEnd { state, why: std::mem::take(&mut self.why) };
     }
 
     fn because(&mut self, slot: usize, why: Why) {
@@ -226,10 +226,10 @@ impl<'w, 'p> Walk<'w, 'p> {
     fn ran(&mut self, id: StepId, step: &'p Step, before: State) -> State {
         let mut after = self.kind(id, step, before.clone());
         if let Some(shape) = &step.shape {
-            self.expr(shape, &after, Place::new(Some(id), step.origin, Position::Data));
+            self.expr(shape, &after, ReadPlace::new(Some(id), step.origin, Position::Data));
         }
         if let OnFailure::Use(value) = &step.policy.on_failure {
-            self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
+            self.expr(value, &before, ReadPlace::new(Some(id), step.origin, Position::Data));
         }
         if let Some(out) = step.out {
             self.note_lacks(step, &after);
@@ -262,7 +262,7 @@ impl<'w, 'p> Walk<'w, 'p> {
                 self.cond(&it.until, &body, Some(id));
                 body
             }
-            StepKind::Attempts(it) => self.attempts(it, before, Place::new(Some(id), step.origin, Position::Data)),
+            StepKind::Attempts(it) => self.attempts(it, before, ReadPlace::new(Some(id), step.origin, Position::Data)),
             StepKind::Conversation(_) => {
                 // Whether a tool is called is the model's choice.
                 for step in children(step) {
@@ -273,7 +273,7 @@ impl<'w, 'p> Walk<'w, 'p> {
             StepKind::Graph(graph) => self.graph(id, graph, &before),
             StepKind::StateMachine(machine) => self.states(machine, before),
             StepKind::Call(call) => {
-                self.call(call, &before, Place::new(Some(id), step.origin, Position::Data));
+                self.call(call, &before, ReadPlace::new(Some(id), step.origin, Position::Data));
                 let mut after = before;
                 if let Some(exports) = call.exports {
                     after.set(exports.index());
@@ -296,7 +296,7 @@ impl<'w, 'p> Walk<'w, 'p> {
 
     /// What a step reads that only has a result.
     fn effect(&mut self, id: StepId, step: &'p Step, before: &State) {
-        let place = |position| Place::new(Some(id), step.origin, position);
+        let place = |position| ReadPlace::new(Some(id), step.origin, position);
         match &step.kind {
             StepKind::Model(call) => {
                 if let Some(system) = &call.system {
@@ -342,7 +342,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 
     /// A body that is tried until its validators accept what it leaves.
-    fn attempts(&mut self, it: &'p Attempts, mut first: State, place: Place) -> State {
+    fn attempts(&mut self, it: &'p Attempts, mut first: State, place: ReadPlace) -> State {
         first.set(it.iteration.index());
         first.set(it.previous_error.index());
         let body = self.again(first, Why::FirstPass, |walk, state| walk.step(it.body, state));
@@ -357,7 +357,7 @@ impl<'w, 'p> Walk<'w, 'p> {
     }
 
     /// What a call is given.
-    fn call(&mut self, call: &'p Call, before: &State, place: Place) {
+    fn call(&mut self, call: &'p Call, before: &State, place: ReadPlace) {
         if let Callee::Named { name, .. } = &call.callee {
             self.text(name, before, place, false);
         }
@@ -391,7 +391,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         joined
     }
 
-    fn fan_out(&mut self, each: &'p ForEach, before: &State, place: Place) {
+    fn fan_out(&mut self, each: &'p ForEach, before: &State, place: ReadPlace) {
         let (Items::List(items) | Items::Count(items, _)) = &each.items;
         self.expr(items, before, place);
         let width = self.program.flow(each.body).map_or(0, |f| f.slots.len());

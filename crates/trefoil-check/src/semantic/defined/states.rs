@@ -3,7 +3,7 @@
 use trefoil_ir::{Position, StateMachine, Step, StepId, StepKind, Takes};
 
 use super::Walk;
-use super::look::Place;
+use super::look::ReadPlace;
 use crate::semantic::reads::Why;
 use crate::semantic::slots::{Slots, State};
 use crate::semantic::states::has_consensus;
@@ -27,7 +27,7 @@ impl<'p> Walk<'_, 'p> {
             self.doubt(&here, &Why::NotVisited);
             self.transient(machine);
             let origin = self.program.step(state.step).map_or(self.flow.origin, |s| s.origin);
-            let place = Place::new(Some(state.step), origin, Position::Data);
+            let place = ReadPlace::new(Some(state.step), origin, Position::Data);
             let after = self.step(state.step, here);
             if let Some(failed) = &state.failed {
                 self.expr(failed, &after, place.guarded());

@@ -13,7 +13,7 @@ use super::pieces::{built_in_template, constant};
 use super::{Lowering, input, plain_intake, validator};
 use crate::aegis::manifest::agent::Agent;
 use crate::aegis::manifest::tools::Tool;
-use crate::aegis::names::{AgentNames, PromptPlace, Slots, path};
+use crate::aegis::names::{AgentNames, FlowSlots, PromptPlace, path};
 use crate::aegis::texts::{PROMPT, Texts};
 use crate::build::plain;
 use crate::names::{Place, bind};
@@ -91,7 +91,7 @@ fn gate(
     file: FileId,
     agent: &Agent,
     names: &AgentNames,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
 ) -> Option<StepId> {
     let mut specs = agent.gate().peekable();
     specs.peek()?;
@@ -214,7 +214,7 @@ fn model_choice(file: FileId, agent: &Agent, origin: Location) -> ModelChoice {
 /// An agent that is not defined: its input is its prompt. Only the embedded model stands in for it (the program lists it).
 pub fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
     let origin = lowering.builder.missing_agent_location(name).unwrap_or_else(|| lowering.directory.origin(0));
-    let mut slots = Slots::default();
+    let mut slots = FlowSlots::default();
     let input = slots.add("input");
     let call = ModelCall {
         speaker: name.clone(),

@@ -79,7 +79,7 @@ fn lower_condition(
     (takes, made.map(finish))
 }
 
-type Made = (Takes, Option<(Test, Expression)>);
+type MadeCondition = (Takes, Option<(Test, Expression)>);
 
 /// A condition on the result of a state, in the making.
 struct Of<'s, 'a> {
@@ -94,12 +94,12 @@ impl<'s, 'a> Of<'s, 'a> {
         Self { scene, state, outcome: scene.names.outcome(state), test: Test::default() }
     }
 
-    fn when(self, expression: Expression) -> Made {
+    fn when(self, expression: Expression) -> MadeCondition {
         (Takes::Success, Some((self.test, expression)))
     }
 
     /// A condition that can hold.
-    fn condition(mut self, condition: &Condition) -> Made {
+    fn condition(mut self, condition: &Condition) -> MadeCondition {
         match condition {
             // Decision E9: what failed matches nothing but `on_failure` and `custom`; a command that could not be run to
             // its end still has a result, that of having failed; a container too.
@@ -164,7 +164,7 @@ impl<'s, 'a> Of<'s, 'a> {
         }
     }
 
-    fn on_success(mut self) -> Made {
+    fn on_success(mut self) -> MadeCondition {
         match self.outcome {
             Outcome::Command => {
                 let code = self.exit_code();
@@ -174,7 +174,7 @@ impl<'s, 'a> Of<'s, 'a> {
         }
     }
 
-    fn on_failure(mut self) -> Made {
+    fn on_failure(mut self) -> MadeCondition {
         match self.outcome {
             Outcome::Command => {
                 let code = self.exit_code();
@@ -185,7 +185,7 @@ impl<'s, 'a> Of<'s, 'a> {
     }
 
     /// The exit code of an agent that answered is 0.
-    fn exit_code_is(mut self, expected: i64) -> Made {
+    fn exit_code_is(mut self, expected: i64) -> MadeCondition {
         match self.outcome {
             Outcome::Agent => (Takes::Success, None),
             _ => {
@@ -196,7 +196,7 @@ impl<'s, 'a> Of<'s, 'a> {
     }
 
     /// Score and confidence, both.
-    fn verdict(mut self, how: Comparison, score: f64, confidence: f64) -> Made {
+    fn verdict(mut self, how: Comparison, score: f64, confidence: f64) -> MadeCondition {
         let (of_score, of_confidence) = (self.measure("score"), self.measure("confidence"));
         self.when(Expression::And(vec![compare(of_score, how, score), compare(of_confidence, how, confidence)]))
     }

@@ -12,7 +12,7 @@ use super::{Lowering, input, output, states, transition};
 use crate::aegis::manifest::state as written;
 use crate::aegis::manifest::transition::leave_success_open;
 use crate::aegis::manifest::workflow::Workflow;
-use crate::aegis::names::{ALWAYS, Slots, WorkflowNames};
+use crate::aegis::names::{ALWAYS, FlowSlots, WorkflowNames};
 use crate::aegis::texts::Texts;
 use crate::build::plain;
 
@@ -23,7 +23,7 @@ pub fn lower(
     workflow: &Workflow,
     names: &Arc<WorkflowNames>,
     texts: &Texts,
-    mut slots: Slots,
+    mut slots: FlowSlots,
 ) -> Flow {
     let scene = Scene { file, names, texts, pipeline: workflow.is_pipeline() };
     let fixed = names.fixed;
@@ -70,7 +70,7 @@ fn take_in(lowering: &mut Lowering<'_>, scene: &Scene<'_>, workflow: &Workflow) 
 fn state(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
     index: usize,
     state: &written::State,
 ) -> State {

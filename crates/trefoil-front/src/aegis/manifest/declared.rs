@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 /// A key: its name, what its value must be, whether it must be there.
-pub type Key = (&'static str, Part, bool);
+pub type DeclaredKey = (&'static str, Part, bool);
 
 /// The words of `image_pull_policy`.
 pub const PULL: &[(&str, ())] = &[("Always", ()), ("IfNotPresent", ()), ("Never", ())];
@@ -55,11 +55,11 @@ const METHODS: &[(&str, ())] = &[("GET", ()), ("POST", ()), ("PUT", ()), ("PATCH
 const OUTCOMES: &[(&str, ())] = &[("on_success", ()), ("on_failure", ()), ("always", ())];
 const CHANNELS: &[(&str, ())] = &[("email", ()), ("webhook", ()), ("rest", ()), ("sms", ())];
 
-const NETWORK_KEYS: &[Key] =
+const NETWORK_KEYS: &[DeclaredKey] =
     &[("mode", Part::Word(NETWORK), false), ("allowlist", Part::Texts, false), ("denylist", Part::Texts, false)];
-const FILESYSTEM_KEYS: &[Key] =
+const FILESYSTEM_KEYS: &[DeclaredKey] =
     &[("read", Part::Texts, false), ("write", Part::Texts, false), ("read_only", Part::Flag, false)];
-const VOLUME_KEYS: &[Key] = &[
+const VOLUME_KEYS: &[DeclaredKey] = &[
     ("name", Part::Text, true),
     ("storage_class", Part::Word(STORAGE), false),
     ("type", Part::Text, false),
@@ -71,7 +71,7 @@ const VOLUME_KEYS: &[Key] = &[
     ("size_limit", Part::Size, true),
     ("ttl_hours", Part::Count(0, 1_000_000), false),
 ];
-const ADVANCED_KEYS: &[Key] = &[
+const ADVANCED_KEYS: &[DeclaredKey] = &[
     ("warm_pool_size", Part::Count(0, 1_000_000), false),
     ("startup_script", Part::Text, false),
     ("health_check", Part::Any, false),
@@ -130,7 +130,7 @@ fn check_volumes(reader: &Reader<'_>, node: &Node) {
 pub fn mounts(reader: &Reader<'_>, node: &Node) {
     for item in reader.list(node, "volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a volume") else { continue };
-        let keys: &[Key] = &[
+        let keys: &[DeclaredKey] = &[
             ("name", Part::Text, false),
             ("volume", Part::Text, false),
             ("mount_path", Part::Text, false),
@@ -177,7 +177,7 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
     let items = fields.require("destinations").and_then(|e| reader.list(&e.value, "destinations"));
     for item in items.unwrap_or_default() {
         let Some(mut destination) = reader.fields(item, "a destination") else { continue };
-        let keys: &[Key] = &[
+        let keys: &[DeclaredKey] = &[
             ("name", Part::Text, true),
             ("condition", Part::Word(OUTCOMES), true),
             ("type", Part::Word(CHANNELS), true),
@@ -192,7 +192,7 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
 
 /// `output_handler` apart from `type` and `required`; `kind` is the word of its type. Its templates.
 pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) -> Vec<Text> {
-    let keys: &[Key] = match kind {
+    let keys: &[DeclaredKey] = match kind {
         "agent" => &[("agent_id", Part::Text, true), ("input_template", Part::Template, false)],
         "webhook" => &[
             ("url", Part::Address, true),
@@ -211,7 +211,7 @@ pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) -> Vec<Text> {
 
 /// `runtime` apart from model and temperature. Answers the keys that are there.
 pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
-    let keys: &[Key] = &[
+    let keys: &[DeclaredKey] = &[
         ("language", Part::Text, false),
         ("version", Part::Text, false),
         ("image", Part::Text, false),
@@ -248,7 +248,7 @@ pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
 }
 
 /// Reads the keys of a mapping, without the report of the others.
-pub fn read(fields: &mut Fields<'_, '_>, keys: &[Key]) {
+pub fn read(fields: &mut Fields<'_, '_>, keys: &[DeclaredKey]) {
     let reader = fields.reader;
     for (key, part, required) in keys {
         let entry = if *required { fields.require(key) } else { fields.take(key) };

@@ -246,7 +246,7 @@ fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<
 }
 
 /// The keys of the older form's `semantic`.
-const OLD_SEMANTIC: &[declared::Key] = &[
+const OLD_SEMANTIC: &[declared::DeclaredKey] = &[
     ("enabled", Part::Flag, false),
     ("threshold", Part::Share, false),
     ("prompt", Part::Text, false),

@@ -122,7 +122,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
         declared::schedule(reader, &entry.value);
     }
     if let Some(mut schedule) = spec.fields("default_schedule") {
-        let keys: &[declared::Key] = &[
+        let keys: &[declared::DeclaredKey] = &[
             ("cron", Part::Cron, false),
             ("timezone", Part::Text, false),
             ("jitter_seconds", Part::Count(0, i64::MAX), false),

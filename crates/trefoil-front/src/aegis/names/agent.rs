@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{SlotId, Source};
 use trefoil_template::Value;
 
-use super::known::{Input, Slots};
+use super::known::{FlowSlots, Input};
 use super::prompt::PromptNames;
 use super::spelling::path;
 use crate::aegis::manifest::agent::{Agent, ContextEntry};
@@ -17,7 +17,7 @@ pub struct AgentNames {
     /// For its prompt.
     pub prompt: Arc<PromptNames>,
     /// Its slots.
-    pub slots: Slots,
+    pub slots: FlowSlots,
     /// Where a call with an intent comes, and the intent of it.
     pub called: Option<(SlotId, SlotId)>,
     /// Texts of other files that became part of it.
@@ -27,7 +27,7 @@ pub struct AgentNames {
 impl AgentNames {
     /// Of an agent. With `intent` it is called with an object of `input` and `intent`.
     pub fn of(project: &Project, document: &Document, agent: &Agent, intent: bool) -> Self {
-        let mut slots = Slots::default();
+        let mut slots = FlowSlots::default();
         let input = slots.add("input");
         let iteration = slots.add("iteration_number");
         let previous_error = slots.add("previous_error");

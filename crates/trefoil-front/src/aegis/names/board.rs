@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trefoil_ir::{Defined, Source};
 use trefoil_template::Value;
 
-use super::known::{ALWAYS, Input, Key, Moment, WorkflowNames};
+use super::known::{ALWAYS, BoardKey, Input, Moment, WorkflowNames};
 use super::paths::Before;
 use crate::names::{Entry, Found, Listed, Names, Sort, loose};
 
@@ -30,12 +30,12 @@ pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
 }
 
 /// The fields of the start input, named by one segment more than this.
-pub struct Fields {
+pub struct StartFields {
     pub names: Arc<WorkflowNames>,
     pub depth: u16,
 }
 
-impl Names for Fields {
+impl Names for StartFields {
     fn get(&self, name: &str) -> Found {
         read(field(&self.names.input, name, ALWAYS), Source::Slot(self.names.fixed.input), self.depth)
     }
@@ -73,13 +73,13 @@ impl Names for Keys {
 }
 
 /// The type of the Blackboard with these keys.
-pub fn type_of_keys(keys: &BTreeMap<Arc<str>, Key>) -> Value {
+pub fn type_of_keys(keys: &BTreeMap<Arc<str>, BoardKey>) -> Value {
     let keys = keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
     Listed::of(keys).others(loose(Entry::new(Value::Bool(true)))).schema()
 }
 
 /// A key that the manifest writes. A start input may have it as well.
-fn written(names: &WorkflowNames, moment: Moment, key: &Key) -> Entry {
+fn written(names: &WorkflowNames, moment: Moment, key: &BoardKey) -> Entry {
     let note = if key.seeded { "in the context" } else { "written to the Blackboard" };
     let entry = loose(Entry::new(key.schema.clone()).declared(Some(key.at)).members(key.members.clone())).note(note);
     let always = |writer: &usize| names.before(*writer, moment) == Before::Always;

@@ -25,7 +25,7 @@ pub struct WorkflowNames {
     pub states: Vec<StateNames>,
     pub(super) by_name: HashMap<Arc<str>, usize>,
     /// The keys that the manifest itself puts on the Blackboard.
-    pub keys: BTreeMap<Arc<str>, Key>,
+    pub keys: BTreeMap<Arc<str>, BoardKey>,
     /// The start input.
     pub input: Input,
     /// Which states run before which.
@@ -108,7 +108,7 @@ pub enum Outcome {
 }
 
 /// A key of the Blackboard.
-pub struct Key {
+pub struct BoardKey {
     /// Where it is written first.
     pub at: Location,
     /// The type of its value.
@@ -145,9 +145,9 @@ pub enum Moment {
 
 /// The slots of one flow.
 #[derive(Default, Clone)]
-pub struct Slots(pub Vec<Slot>);
+pub struct FlowSlots(pub Vec<Slot>);
 
-impl Slots {
+impl FlowSlots {
     /// One more.
     pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
         self.0.push(Slot::new(name));

@@ -23,7 +23,7 @@ pub use agent::AgentNames;
 pub use answer::Answer;
 pub use declare::{declare_agent, declare_workflow};
 pub use handler::{HANDLER, HandlerPlace};
-pub use known::{ALWAYS, Moment, Outcome, Slots, StateNames, WorkflowNames};
+pub use known::{ALWAYS, FlowSlots, Moment, Outcome, StateNames, WorkflowNames};
 pub use paths::Before;
 pub use prompt::{PromptNames, PromptPlace};
 pub use spelling::path;

@@ -42,7 +42,7 @@ impl PromptNames {
         let constant = |value: &Value| text().read(Source::Const(value.clone()), 1);
         let perhaps = |entry: Entry| entry.defined(Defined::Sometimes);
         let schema = self.declared.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
-        let input = Entry { schema, ..Entry::names(Fields(self.clone())) }.read(Source::Slot(self.input), 1);
+        let input = Entry { schema, ..Entry::names(PromptFields(self.clone())) }.read(Source::Slot(self.input), 1);
         let attached = Source::Member(self.input, path(&["attachments"]));
         Listed::new([
             ("instruction", constant(&self.instruction).note("`task.instruction`")),
@@ -92,9 +92,9 @@ impl PromptNames {
 }
 
 /// The fields of the input.
-struct Fields(Arc<PromptNames>);
+struct PromptFields(Arc<PromptNames>);
 
-impl Names for Fields {
+impl Names for PromptFields {
     fn get(&self, name: &str) -> Found {
         board::field(&self.0.declared, name, FREE)
     }
@@ -114,7 +114,7 @@ impl Place for PromptPlace {
     }
 
     fn root(&self) -> Entry {
-        Entry::names(Root { listed: self.0.listed(), fields: Fields(self.0.clone()) })
+        Entry::names(PromptRoot { listed: self.0.listed(), fields: PromptFields(self.0.clone()) })
     }
 
     fn tags(&self) -> Option<&'static Tags> {
@@ -135,12 +135,12 @@ impl Place for PromptPlace {
 }
 
 /// The names of a prompt; editors offer the fields of the input as well.
-struct Root {
+struct PromptRoot {
     listed: Listed,
-    fields: Fields,
+    fields: PromptFields,
 }
 
-impl Names for Root {
+impl Names for PromptRoot {
     fn get(&self, name: &str) -> Found {
         self.listed.get(name)
     }

@@ -61,7 +61,7 @@ const METADATA: [&str; 9] = [
 
 /// The result of a state, named by so many segments. Whether it is there by then is not said here.
 pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
-    let inside = Fields { names: names.clone(), state, depth };
+    let inside = ResultFields { names: names.clone(), state, depth };
     let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.clone());
     let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
     Entry { schema, ..Entry::names(inside) }
@@ -84,18 +84,18 @@ fn note(outcome: &Outcome) -> &'static str {
 }
 
 /// The members of a state's result.
-struct Fields {
+struct ResultFields {
     names: Arc<WorkflowNames>,
     state: usize,
     depth: u16,
 }
 
-impl Names for Fields {
+impl Names for ResultFields {
     fn get(&self, name: &str) -> Found {
         match self.named() {
-            Named::Others(listed) => listed.get(name),
-            Named::Fields(state, names) if names.contains(&name) => Found::Is(field(state, self.depth, name)),
-            Named::Fields(_, names) => {
+            ResultNames::Others(listed) => listed.get(name),
+            ResultNames::Fields(state, names) if names.contains(&name) => Found::Is(field(state, self.depth, name)),
+            ResultNames::Fields(_, names) => {
                 let names = names.iter().map(|name| Arc::from(*name)).collect();
                 Found::Never(Nothing { what: Some("an object"), names })
             }
@@ -104,8 +104,8 @@ impl Names for Fields {
 
     fn all(&self) -> Vec<(Arc<str>, Entry)> {
         match self.named() {
-            Named::Others(listed) => listed.all(),
-            Named::Fields(state, names) => {
+            ResultNames::Others(listed) => listed.all(),
+            ResultNames::Fields(state, names) => {
                 names.iter().map(|name| (Arc::from(*name), field(state, self.depth, name))).collect()
             }
         }
@@ -118,20 +118,20 @@ impl Names for Fields {
 }
 
 /// What a result has.
-enum Named<'n> {
+enum ResultNames<'n> {
     /// These fields. Each is made when somebody names it.
     Fields(&'n StateNames, &'static [&'static str]),
     /// What another workflow leaves.
     Others(Box<Listed>),
 }
 
-impl Fields {
-    fn named(&self) -> Named<'_> {
+impl ResultFields {
+    fn named(&self) -> ResultNames<'_> {
         match self.names.states.get(self.state) {
-            None => Named::Others(Box::default()),
+            None => ResultNames::Others(Box::default()),
             Some(state) => match names(&state.outcome) {
-                Some(names) => Named::Fields(state, names),
-                None => Named::Others(Box::new(open(state))),
+                Some(names) => ResultNames::Fields(state, names),
+                None => ResultNames::Others(Box::new(open(state))),
             },
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{Defined, Source};
 use trefoil_template::{Segment, Value};
 
-use super::board::{Fields, Keys};
+use super::board::{Keys, StartFields};
 use super::known::{Moment, Outcome, WorkflowNames};
 use super::paths::Before;
 use super::spelling::{path, plain};
@@ -15,18 +15,18 @@ use crate::types::{integer_type, object_type, text_type};
 
 /// The names of a moment.
 pub fn entry(names: &Arc<WorkflowNames>, moment: Moment) -> Entry {
-    Entry::names(Root { names: names.clone(), moment, depth: 0 })
+    Entry::names(WorkflowRoot { names: names.clone(), moment, depth: 0 })
 }
 
 /// The names of a place, and the same again below `blackboard`.
-struct Root {
+struct WorkflowRoot {
     names: Arc<WorkflowNames>,
     moment: Moment,
     /// How many segments lead here.
     depth: u16,
 }
 
-impl Names for Root {
+impl Names for WorkflowRoot {
     fn get(&self, name: &str) -> Found {
         let fixed = self.names.fixed;
         let here = self.depth + 1;
@@ -81,7 +81,7 @@ impl Names for Root {
     }
 }
 
-impl Root {
+impl WorkflowRoot {
     /// Names from the manifest, or from the caller of the run.
     fn written(&self, name: &str) -> Found {
         let names = &self.names;
@@ -160,7 +160,7 @@ impl Root {
     fn input(&self) -> Entry {
         let (names, here) = (&self.names, self.depth + 1);
         let schema = names.input.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
-        Entry { schema, ..Entry::names(Fields { names: names.clone(), depth: here }) }
+        Entry { schema, ..Entry::names(StartFields { names: names.clone(), depth: here }) }
             .read(Source::Slot(names.fixed.raw), here)
             .note("the start input")
     }
@@ -174,7 +174,7 @@ impl Root {
         let defined = if self.moment.state().is_none_or(given) { Defined::Sometimes } else { Defined::Never };
         let feedback = any().defined(defined).read(Source::Slot(names.fixed.feedback), next);
         let feedback = feedback.note("the feedback of the transition that led here");
-        let state = State { names: names.clone(), feedback, depth: self.depth + 1 };
+        let state = StateRoot { names: names.clone(), feedback, depth: self.depth + 1 };
         Entry { schema: object_type(), ..Entry::names(state) }
     }
 
@@ -214,13 +214,13 @@ impl Root {
 }
 
 /// What is inside of `state`.
-struct State {
+struct StateRoot {
     names: Arc<WorkflowNames>,
     feedback: Entry,
     depth: u16,
 }
 
-impl Names for State {
+impl Names for StateRoot {
     fn get(&self, name: &str) -> Found {
         match self.names.index(name) {
             _ if name == "feedback" => Found::Is(self.feedback.clone()),

@@ -8,7 +8,7 @@ use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
 use super::answer::Answer;
-use super::known::{Fixed, Input, Key, Moment, Outcome, Slots, StateNames, WorkflowNames};
+use super::known::{BoardKey, Fixed, FlowSlots, Input, Moment, Outcome, StateNames, WorkflowNames};
 use super::paths::{Before, Paths};
 use super::{board, result};
 use crate::aegis::directory::Directory;
@@ -23,7 +23,7 @@ use crate::types::type_of;
 
 impl WorkflowNames {
     /// Of a workflow; gives each of its states a slot.
-    pub fn of(file: FileId, workflow: &Workflow, directory: &Directory<'_>, slots: &mut Slots) -> Self {
+    pub fn of(file: FileId, workflow: &Workflow, directory: &Directory<'_>, slots: &mut FlowSlots) -> Self {
         let fixed = Fixed {
             input: slots.add("input"),
             raw: slots.add("input"),
@@ -84,7 +84,7 @@ fn named(
     state: &State,
     answers: Vec<Answer>,
     given_feedback: Vec<usize>,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
 ) -> StateNames {
     let mut named = StateNames {
         name: state.name.clone(),
@@ -144,12 +144,12 @@ fn with_feedback(workflow: &Workflow) -> BTreeMap<Arc<str>, Vec<usize>> {
 }
 
 /// The keys of the Blackboard: those of the context, and those that states write.
-fn keys(file: FileId, workflow: &Workflow, states: &[StateNames]) -> BTreeMap<Arc<str>, Key> {
-    let mut keys: BTreeMap<Arc<str>, Key> = BTreeMap::new();
+fn keys(file: FileId, workflow: &Workflow, states: &[StateNames]) -> BTreeMap<Arc<str>, BoardKey> {
+    let mut keys: BTreeMap<Arc<str>, BoardKey> = BTreeMap::new();
     for (key, value) in &workflow.context {
         let at = Location::new(file, key.content());
         let (schema, members) = (type_of(value), Members::default());
-        keys.insert(key.value.clone(), Key { at, schema, members, seeded: true, writers: Vec::new() });
+        keys.insert(key.value.clone(), BoardKey { at, schema, members, seeded: true, writers: Vec::new() });
     }
     for (writer, (state, named)) in workflow.states.iter().zip(states).enumerate() {
         for (key, of) in writes(state, named) {
@@ -159,7 +159,7 @@ fn keys(file: FileId, workflow: &Workflow, states: &[StateNames]) -> BTreeMap<Ar
                 continue;
             }
             let (at, Answer { schema, members }) = (Location::new(file, key.content()), of);
-            keys.insert(key.value.clone(), Key { at, schema, members, seeded: false, writers: vec![writer] });
+            keys.insert(key.value.clone(), BoardKey { at, schema, members, seeded: false, writers: vec![writer] });
         }
     }
     keys

@@ -11,14 +11,14 @@ pub use script::Script;
 use scan::Piece;
 
 /// A command line, as it will be run.
-pub enum Command {
+pub enum CommandLine {
     /// What a plain `echo` prints.
     Echo(Vec<Word>),
     /// Anything else.
     Script(Script),
 }
 
-impl Command {
+impl CommandLine {
     /// Reads a command line, which has to be a template.
     pub fn read(command: &str) -> Self {
         let pieces = scan::pieces(command);

@@ -20,12 +20,12 @@ pub enum Piece {
 
 struct Tag {
     end: usize,
-    sort: Sort,
+    sort: TagSort,
     trims: (bool, bool),
 }
 
 #[derive(PartialEq, Eq)]
-enum Sort {
+enum TagSort {
     Value,
     Comment,
     Open,
@@ -55,12 +55,12 @@ pub fn pieces(text: &str) -> Vec<Piece> {
         trim_next = tag.trims.1;
         at = tag.end;
         match tag.sort {
-            Sort::Comment | Sort::Close | Sort::Else => continue,
-            Sort::Value => {
+            TagSort::Comment | TagSort::Close | TagSort::Else => continue,
+            TagSort::Value => {
                 flush(&mut out, &mut plain);
                 out.push(Piece::Value(start..tag.end));
             }
-            Sort::Open => {
+            TagSort::Open => {
                 flush(&mut out, &mut plain);
                 let (end, inner, trims) = block(text, tag.end);
                 trim_next = trims;
@@ -115,20 +115,20 @@ fn tag(text: &str, start: usize) -> Tag {
         });
         let end = start + after.unwrap_or(rest.len());
         let right = text.get(..end).is_some_and(|t| t.ends_with("~}}"));
-        return Tag { end, sort: Sort::Comment, trims: (left, right) };
+        return Tag { end, sort: TagSort::Comment, trims: (left, right) };
     }
     let triple = rest.starts_with("{{{");
     let end = start + closing(rest, if triple { "}}}" } else { "}}" });
     let inner = body.trim_start();
     let word = inner.split(|c: char| c.is_whitespace() || c == '}' || c == '~').next().unwrap_or_default();
     let sort = match inner.chars().next() {
-        _ if triple => Sort::Value,
-        Some('#') => Sort::Open,
-        Some('^') if word == "^" => Sort::Else,
-        Some('^') => Sort::Open,
-        Some('/') => Sort::Close,
-        _ if word == "else" => Sort::Else,
-        _ => Sort::Value,
+        _ if triple => TagSort::Value,
+        Some('#') => TagSort::Open,
+        Some('^') if word == "^" => TagSort::Else,
+        Some('^') => TagSort::Open,
+        Some('/') => TagSort::Close,
+        _ if word == "else" => TagSort::Else,
+        _ => TagSort::Value,
     };
     let right = text.get(..end).is_some_and(|t| t.ends_with("~}}") || t.ends_with("~}}}"));
     Tag { end, sort, trims: (left, right) }
@@ -164,8 +164,8 @@ fn block(text: &str, from: usize) -> (usize, String, bool) {
         let tag = tag(text, start);
         at = tag.end;
         match tag.sort {
-            Sort::Open => depth += 1,
-            Sort::Close => depth -= 1,
+            TagSort::Open => depth += 1,
+            TagSort::Close => depth -= 1,
             _ => {}
         }
         if depth == 0 {

@@ -6,7 +6,7 @@ use trefoil_ir::{DeclarationKind, Position, types};
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
-use super::subject::{Outcome, Subject};
+use super::subject::{AgentOutcome, Subject};
 use super::{BoundAgent, Callee, Slots, Texts, Units, declare, pipeline};
 use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Target, Tool, ToolAgent, ToolUse};
 use crate::agntz::names::{AgentNames, At, Outside, Purpose};
@@ -54,16 +54,16 @@ pub fn bind<'p>(
         Kind::Tool(tool) => {
             tool_texts(reader, tool, &names, &mut texts);
             declare::tool(reader, &subject, tool);
-            Outcome::of(types::any())
+            AgentOutcome::of(types::any())
         }
         Kind::Sequential(p) | Kind::Parallel(p) => pipeline::outcome(reader, &subject, p, &names, &mut texts),
         Kind::Hosted(hosted) => {
             for (text, position) in [(hosted.instruction, Position::System), (hosted.prompt, Position::User)] {
                 text.into_iter().for_each(|t| texts.bind(reader, &names, t, (At::End, Purpose::Prompt, position)));
             }
-            Outcome::of(types::any())
+            AgentOutcome::of(types::any())
         }
-        Kind::Unknown => Outcome::of(types::any()),
+        Kind::Unknown => AgentOutcome::of(types::any()),
     };
     declare::agent(reader, &subject, outside.as_deref(), &outcome.schema);
     let calls_model = match &agent.kind {
@@ -171,7 +171,7 @@ fn model(
     llm: &Llm<'_>,
     names: &Arc<AgentNames>,
     texts: &mut Texts,
-) -> Outcome {
+) -> AgentOutcome {
     let mut prompt = |t: Option<&Text>, position| {
         t.into_iter().for_each(|t| texts.bind(reader, names, t, (At::End, Purpose::Prompt, position)));
     };
@@ -200,7 +200,7 @@ fn model(
     let members = declared.map(|(output, node)| {
         learn::properties(reader, node, &output.json, output.shorthand, DeclarationKind::Property, subject.at)
     });
-    Outcome { members: members.unwrap_or_default(), ..Outcome::of(schema) }
+    AgentOutcome { members: members.unwrap_or_default(), ..AgentOutcome::of(schema) }
 }
 
 /// Binds the texts of a tool call.

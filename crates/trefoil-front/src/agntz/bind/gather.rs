@@ -14,7 +14,7 @@ use super::agent::MAX_DEPTH;
 use super::index::Ids;
 use crate::agntz::evidence;
 use crate::agntz::ids::AgentRef;
-use crate::agntz::manifest::{self, Agent, Kind, Place, Target, Tool};
+use crate::agntz::manifest::{self, Agent, AgentPlace, Kind, Target, Tool};
 use crate::agntz::signature::Link;
 use crate::depths::Depths;
 use crate::project::Project;
@@ -49,7 +49,7 @@ pub struct Opened<'p> {
 }
 
 /// What is to be looked at next.
-enum Next<'p> {
+enum ToGather<'p> {
     /// A document.
     Document(usize),
     /// An agent, so many agents inside of its document.
@@ -60,7 +60,7 @@ enum Next<'p> {
     Done,
 }
 
-impl<'p> Next<'p> {
+impl<'p> ToGather<'p> {
     fn of(target: &Target<'p>, inside: usize) -> Option<Self> {
         match target {
             Target::Ref(text) => Some(Self::Reference(text, inside)),
@@ -74,13 +74,15 @@ impl<'p> Next<'p> {
 pub fn gather<'p>(project: &'p Project, ids: &Ids<'_>, entries: &[usize], findings: &Findings) -> Gathered<'p> {
     let mut gathered = Gathered { documents: BTreeMap::new(), order: Vec::new(), rings: HashMap::default(), flows: 0 };
     let mut open: Vec<Link> = Vec::new();
-    let mut next: Vec<Next<'p>> = entries.iter().rev().map(|entry| Next::Document(*entry)).collect();
+    let mut next: Vec<ToGather<'p>> = entries.iter().rev().map(|entry| ToGather::Document(*entry)).collect();
     while let Some(at) = next.pop() {
         match at {
-            Next::Document(document) => gathered.document(project, document, findings, &mut open, &mut next),
-            Next::Agent(agent, inside) => gathered.agent(&agent, inside, &open, &mut next),
-            Next::Reference(text, inside) => gathered.reference((project, ids), (text, inside), &mut open, &mut next),
-            Next::Done => gathered.done(open.pop()),
+            ToGather::Document(document) => gathered.document(project, document, findings, &mut open, &mut next),
+            ToGather::Agent(agent, inside) => gathered.agent(&agent, inside, &open, &mut next),
+            ToGather::Reference(text, inside) => {
+                gathered.reference((project, ids), (text, inside), &mut open, &mut next)
+            }
+            ToGather::Done => gathered.done(open.pop()),
         }
     }
     gathered.measure(entries);
@@ -94,7 +96,7 @@ impl<'p> Gathered<'p> {
         document: usize,
         findings: &Findings,
         open: &mut Vec<Link>,
-        next: &mut Vec<Next<'p>>,
+        next: &mut Vec<ToGather<'p>>,
     ) {
         let Some(found) = project.documents.get(document).filter(|_| !self.documents.contains_key(&document)) else {
             return;
@@ -103,8 +105,8 @@ impl<'p> Gathered<'p> {
         let agent = root(&Reader::of(project, found, &findings), &found.root).map(Arc::new);
         let id = agent.as_ref().map(|a| a.name()).unwrap_or_default();
         open.push(Link { document, id: id.into(), leaves: None });
-        next.push(Next::Done);
-        next.extend(agent.clone().map(|agent| Next::Agent(agent, 0)));
+        next.push(ToGather::Done);
+        next.extend(agent.clone().map(|agent| ToGather::Agent(agent, 0)));
         let opened = Opened {
             agent,
             findings: findings.into_inner(),
@@ -116,21 +118,21 @@ impl<'p> Gathered<'p> {
         self.documents.insert(document, opened);
     }
 
-    fn agent(&mut self, agent: &Agent<'p>, inside: usize, open: &[Link], next: &mut Vec<Next<'p>>) {
+    fn agent(&mut self, agent: &Agent<'p>, inside: usize, open: &[Link], next: &mut Vec<ToGather<'p>>) {
         if let Some(opened) = open.last().and_then(|link| self.documents.get_mut(&link.document)) {
             opened.flows.push_back(FlowId(self.flows));
             self.flows += 1;
         }
         if let Kind::Llm(llm) = &agent.kind {
             let tools = llm.tools.iter().rev().filter_map(|tool| match tool {
-                Tool::Agent { target, .. } => Some(Next::Reference(target, inside)),
+                Tool::Agent { target, .. } => Some(ToGather::Reference(target, inside)),
                 _ => None,
             });
-            next.extend(llm.spawnable.iter().rev().filter_map(|target| Next::of(target, inside)));
+            next.extend(llm.spawnable.iter().rev().filter_map(|target| ToGather::of(target, inside)));
             return next.extend(tools);
         }
         let (Kind::Sequential(pipeline) | Kind::Parallel(pipeline)) = &agent.kind else { return };
-        next.extend(pipeline.steps.iter().rev().filter_map(|step| Next::of(&step.target, inside)));
+        next.extend(pipeline.steps.iter().rev().filter_map(|step| ToGather::of(&step.target, inside)));
     }
 
     fn reference(
@@ -138,7 +140,7 @@ impl<'p> Gathered<'p> {
         (project, ids): (&Project, &Ids<'_>),
         (text, inside): (&'p Text, usize),
         open: &mut [Link],
-        next: &mut Vec<Next<'p>>,
+        next: &mut Vec<ToGather<'p>>,
     ) {
         let Some(from) = open.last().map(|link| link.document) else { return };
         let (Ok(reference), Some(found)) = (AgentRef::parse(&text.value), project.documents.get(from)) else { return };
@@ -154,7 +156,7 @@ impl<'p> Gathered<'p> {
         if let Some(link) = open.last_mut() {
             link.leaves = Some(Location::new(found.file, text.span));
         }
-        next.push(Next::Document(to));
+        next.push(ToGather::Document(to));
     }
 
     fn done(&mut self, link: Option<Link>) {
@@ -189,7 +191,7 @@ fn root<'p>(reader: &Reader<'_>, root: &'p Node) -> Option<Agent<'p>> {
         reader.error("not-an-agent", first_key(root), format!("this is {what}"));
         return None;
     }
-    manifest::agent(reader, root, Place::File)
+    manifest::agent(reader, root, AgentPlace::File)
 }
 
 /// Where to point for a finding about a whole file.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{Position, types};
 use trefoil_template::Value;
 
-use super::subject::{Outcome, Subject};
+use super::subject::{AgentOutcome, Subject};
 use super::{Slots, Texts, Units, declare};
 use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{OutputMap, Pipeline, Target};
@@ -72,7 +72,7 @@ pub fn outcome(
     pipeline: &Pipeline<'_>,
     names: &Arc<AgentNames>,
     texts: &mut Texts,
-) -> Outcome {
+) -> AgentOutcome {
     for (index, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
         let at = At::Step(index);
         step.when.into_iter().for_each(|t| texts.bind(reader, names, t, (at, Purpose::Condition, Position::Condition)));
@@ -97,7 +97,7 @@ pub fn outcome(
         }
         None => (own_output(names), own_members(names)),
     };
-    Outcome { exported: exported(names), members, ..Outcome::of(schema) }
+    AgentOutcome { exported: exported(names), members, ..AgentOutcome::of(schema) }
 }
 
 /// The type of a pipeline's own output: that of its last step, or of each branch.

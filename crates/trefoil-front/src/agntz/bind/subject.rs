@@ -20,7 +20,7 @@ pub struct Subject<'a, 'p> {
 }
 
 /// What an agent returns.
-pub struct Outcome {
+pub struct AgentOutcome {
     /// Its type.
     pub schema: Value,
     /// Where its members are declared.
@@ -29,7 +29,7 @@ pub struct Outcome {
     pub exported: Vec<Exported>,
 }
 
-impl Outcome {
+impl AgentOutcome {
     /// A value of this type.
     pub fn of(schema: Value) -> Self {
         Self { schema, members: Members::default(), exported: Vec::new() }

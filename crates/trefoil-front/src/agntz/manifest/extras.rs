@@ -7,7 +7,7 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
 use super::llm::{Llm, Refusal};
-use super::{Kind, Place, Target, agent, texts};
+use super::{AgentPlace, Kind, Target, agent, texts};
 use crate::agntz::ids::{AgentRef, check_version, is_skill_name};
 use crate::read::{Fields, Reader};
 
@@ -164,7 +164,7 @@ fn spawn_inline<'n>(
     own: Option<&Text>,
     instructions: &mut Vec<&'n Text>,
 ) -> Option<Target<'n>> {
-    let child = agent(reader, &definition.value, Place::Spawnable)?;
+    let child = agent(reader, &definition.value, AgentPlace::Spawnable)?;
     if let (Some(own), Some(id)) = (own, child.id)
         && own.value == id.value
     {

@@ -84,7 +84,7 @@ pub enum Kind<'n> {
 
 /// Where an agent is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum AgentPlace {
     /// A file of its own.
     File,
     /// Under a step's `agent`.
@@ -94,7 +94,7 @@ pub enum Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum KindWord {
     Llm,
     Tool,
     Sequential,
@@ -106,38 +106,38 @@ enum Word {
 /// The kinds, as manifests write them.
 pub const KINDS: [&str; 6] = ["llm", "tool", "sequential", "parallel", "transcription", "image"];
 
-const WORDS: [(&str, Word); 6] = [
-    (KINDS[0], Word::Llm),
-    (KINDS[1], Word::Tool),
-    (KINDS[2], Word::Sequential),
-    (KINDS[3], Word::Parallel),
-    (KINDS[4], Word::Transcription),
-    (KINDS[5], Word::Image),
+const WORDS: [(&str, KindWord); 6] = [
+    (KINDS[0], KindWord::Llm),
+    (KINDS[1], KindWord::Tool),
+    (KINDS[2], KindWord::Sequential),
+    (KINDS[3], KindWord::Parallel),
+    (KINDS[4], KindWord::Transcription),
+    (KINDS[5], KindWord::Image),
 ];
 
 /// Keys of some kinds only. On another kind they have no effect.
-const KIND_KEYS: &[(&str, &[Word])] = &[
-    ("model", &[Word::Llm, Word::Transcription, Word::Image]),
-    ("instruction", &[Word::Llm, Word::Transcription, Word::Image]),
-    ("prompt", &[Word::Llm, Word::Image]),
-    ("settings", &[Word::Transcription, Word::Image]),
-    ("examples", &[Word::Llm]),
-    ("tools", &[Word::Llm]),
-    ("outputSchema", &[Word::Llm]),
-    ("spawnable", &[Word::Llm]),
-    ("skills", &[Word::Llm]),
-    ("reply", &[Word::Llm]),
-    ("resources", &[Word::Llm]),
-    ("tool", &[Word::Tool]),
-    ("steps", &[Word::Sequential]),
-    ("until", &[Word::Sequential]),
-    ("maxIterations", &[Word::Sequential]),
-    ("branches", &[Word::Parallel]),
-    ("output", &[Word::Sequential, Word::Parallel]),
+const KIND_KEYS: &[(&str, &[KindWord])] = &[
+    ("model", &[KindWord::Llm, KindWord::Transcription, KindWord::Image]),
+    ("instruction", &[KindWord::Llm, KindWord::Transcription, KindWord::Image]),
+    ("prompt", &[KindWord::Llm, KindWord::Image]),
+    ("settings", &[KindWord::Transcription, KindWord::Image]),
+    ("examples", &[KindWord::Llm]),
+    ("tools", &[KindWord::Llm]),
+    ("outputSchema", &[KindWord::Llm]),
+    ("spawnable", &[KindWord::Llm]),
+    ("skills", &[KindWord::Llm]),
+    ("reply", &[KindWord::Llm]),
+    ("resources", &[KindWord::Llm]),
+    ("tool", &[KindWord::Tool]),
+    ("steps", &[KindWord::Sequential]),
+    ("until", &[KindWord::Sequential]),
+    ("maxIterations", &[KindWord::Sequential]),
+    ("branches", &[KindWord::Parallel]),
+    ("output", &[KindWord::Sequential, KindWord::Parallel]),
 ];
 
 /// Reads an agent; none when the node is not even a mapping.
-pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Agent<'n>> {
+pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: AgentPlace) -> Option<Agent<'n>> {
     if node.mapping().is_none() {
         let message = format!("an agent must be a mapping, not {}", node.describe());
         reader.error("wrong-type", node.span, message);
@@ -154,7 +154,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
         reader.report(d.help("declare inputs in `inputSchema` and outputs in `outputSchema`"));
     }
     let state_key = fields.text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
-    if place == Place::File {
+    if place == AgentPlace::File {
         fields.no_effect(&["stateKey"], "it works only on a step, or on an agent inside a step");
     }
     let input = fields.take("inputSchema").map(|e| schema::read(reader, e));
@@ -165,7 +165,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     let max_turns_at = fields.entry("maxSteps").map(|e| e.value.span);
     extras::retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not supported yet; the agent runs on its own input");
-    if place == Place::Step {
+    if place == AgentPlace::Step {
         fields.no_effect(&["input", "when", "ref"], "it belongs on the step, next to `agent`");
         fields.around(&["input"]);
     } else {
@@ -173,20 +173,20 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
     }
     let kind = kind(&mut fields);
     fields.also_called(match kind {
-        Some(Word::Sequential | Word::Parallel) => OF_PIPELINE,
+        Some(KindWord::Sequential | KindWord::Parallel) => OF_PIPELINE,
         _ => OF_MODEL,
     });
-    if !matches!(kind, Some(Word::Sequential | Word::Parallel | Word::Tool)) {
+    if !matches!(kind, Some(KindWord::Sequential | KindWord::Parallel | KindWord::Tool)) {
         fields.elsewhere(ELSEWHERE);
     }
     let other = of_other_kinds(&mut fields, kind);
     let kind = match other.or(kind) {
-        Some(Word::Llm) => Kind::Llm(Box::new(model_call::read(&mut fields, id))),
-        Some(Word::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
-        Some(Word::Sequential) => Kind::Sequential(pipeline::sequential(&mut fields)),
-        Some(Word::Parallel) => Kind::Parallel(pipeline::parallel(&mut fields)),
-        Some(Word::Transcription) => Kind::Hosted(hosted::transcription(&mut fields)),
-        Some(Word::Image) => Kind::Hosted(hosted::image(&mut fields)),
+        Some(KindWord::Llm) => Kind::Llm(Box::new(model_call::read(&mut fields, id))),
+        Some(KindWord::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
+        Some(KindWord::Sequential) => Kind::Sequential(pipeline::sequential(&mut fields)),
+        Some(KindWord::Parallel) => Kind::Parallel(pipeline::parallel(&mut fields)),
+        Some(KindWord::Transcription) => Kind::Hosted(hosted::transcription(&mut fields)),
+        Some(KindWord::Image) => Kind::Hosted(hosted::image(&mut fields)),
         None => Kind::Unknown,
     };
     fields.finish();
@@ -207,12 +207,12 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
 }
 
 /// Keys that only other kinds of agents have. Answers the kind that was meant, if they show that it is another one.
-fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<Word>) -> Option<Word> {
+fn of_other_kinds(fields: &mut Fields<'_, '_>, kind: Option<KindWord>) -> Option<KindWord> {
     let why = match kind {
-        Some(Word::Llm) | None => "an agent without tools makes one model call",
+        Some(KindWord::Llm) | None => "an agent without tools makes one model call",
         Some(_) => "it is a key of `kind: llm`",
     };
-    let has_tools = kind.is_some_and(|word| matches!(word, Word::Llm))
+    let has_tools = kind.is_some_and(|word| matches!(word, KindWord::Llm))
         && ["tools", "spawnable"].iter().any(|key| fields.entry(key).is_some());
     if !has_tools {
         fields.no_effect(&["maxSteps"], why);
@@ -281,12 +281,16 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// What an agent of each kind is made of: whichever is there tells the kind.
-const SUBSTANCE: [(&str, Word); 4] =
-    [("steps", Word::Sequential), ("branches", Word::Parallel), ("tool", Word::Tool), ("instruction", Word::Llm)];
+const SUBSTANCE: [(&str, KindWord); 4] = [
+    ("steps", KindWord::Sequential),
+    ("branches", KindWord::Parallel),
+    ("tool", KindWord::Tool),
+    ("instruction", KindWord::Llm),
+];
 
 /// An agent that has nothing of its own kind and all of another: which one it is read as, so that nothing else is said
 /// about it than that.
-fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
+fn misplaced(fields: &mut Fields<'_, '_>, word: KindWord) -> Option<KindWord> {
     let reader = fields.reader;
     let written = |key: &str| fields.entry(key);
     let (own, _) = SUBSTANCE.iter().find(|(_, w)| *w == word)?;
@@ -295,7 +299,7 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
     }
     let mut others = SUBSTANCE.iter().filter_map(|(key, w)| Some((written(key)?, *w)));
     let ((entry, other), None) = (others.next()?, others.next()) else { return None };
-    let pipelines = [word, other].iter().all(|w| matches!(w, Word::Sequential | Word::Parallel));
+    let pipelines = [word, other].iter().all(|w| matches!(w, KindWord::Sequential | KindWord::Parallel));
     let mut theirs = KIND_KEYS.iter().filter(|(_, kinds)| *kinds == [word]);
     if !pipelines && theirs.any(|(key, _)| written(key).is_some()) {
         return None;
@@ -310,10 +314,10 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
     reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
     reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
     // A sequence sees all that a parallel does, and more.
-    Some(if pipelines { Word::Sequential } else { other })
+    Some(if pipelines { KindWord::Sequential } else { other })
 }
 
-fn kind(fields: &mut Fields<'_, '_>) -> Option<Word> {
+fn kind(fields: &mut Fields<'_, '_>) -> Option<KindWord> {
     let written = fields.entry("kind").map(|e| e.key.span);
     if fields.take("kind").is_some() {
         return fields.word("kind", &WORDS);
@@ -330,7 +334,7 @@ fn positive(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     fields.integer(key, 1..=i64::MAX).map(i64::unsigned_abs)
 }
 
-fn spoken(kinds: &[Word]) -> String {
+fn spoken(kinds: &[KindWord]) -> String {
     let words = WORDS.iter().filter(|(_, w)| kinds.contains(w)).map(|(name, _)| format!("`kind: {name}`"));
     words.collect::<Vec<_>>().join(" and ")
 }

@@ -8,7 +8,7 @@ use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{entry_span, not_empty, value_wanted};
-use super::{Agent, Place, agent};
+use super::{Agent, AgentPlace, agent};
 use crate::agntz::ids::state_key;
 use crate::read::{Fields, Reader};
 
@@ -241,7 +241,7 @@ fn inline_agent<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Target<'n> {
         reader.report(d.suggestion("write `ref`", reader.at(entry.key.content()), "ref"));
         return Target::Nobody;
     }
-    agent(reader, &entry.value, Place::Step).map_or(Target::Nobody, |a| Target::Inline(Arc::new(a)))
+    agent(reader, &entry.value, AgentPlace::Step).map_or(Target::Nobody, |a| Target::Inline(Arc::new(a)))
 }
 
 fn input<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)> {

@@ -45,7 +45,7 @@ impl ToolUse<'_> {
 }
 
 #[derive(Clone, Copy)]
-enum Word {
+enum ToolKindWord {
     Local,
     Mcp,
     Http,
@@ -61,21 +61,22 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolAgent<'n> {
         return ToolAgent { name: None, tool: None, span: entry.key.span };
     };
     inner.require("kind");
-    let kind = inner.word("kind", &[("local", Word::Local), ("mcp", Word::Mcp), ("http", Word::Http)]);
+    let kind =
+        inner.word("kind", &[("local", ToolKindWord::Local), ("mcp", ToolKindWord::Mcp), ("http", ToolKindWord::Http)]);
     let name = inner.require_text("name").filter(|t| not_empty(reader, t, "name"));
     let params = |inner: &mut Fields<'n, '_>| {
         inner.take("params").map(|e| text_map(reader, &e.value, "params")).unwrap_or_default()
     };
     let tool = match kind {
-        Some(Word::Local) => Some(ToolUse::Local(params(&mut inner))),
-        Some(Word::Mcp) => {
+        Some(ToolKindWord::Local) => Some(ToolUse::Local(params(&mut inner))),
+        Some(ToolKindWord::Mcp) => {
             let server = inner.require_text("server").filter(|t| not_empty(reader, t, "server"));
             if let Some(server) = server {
                 super::tools::server(reader, server);
             }
             Some(ToolUse::Mcp { server, params: params(&mut inner) })
         }
-        Some(Word::Http) => {
+        Some(ToolKindWord::Http) => {
             if let Some(name) = name.filter(|n| !is_tool_name(&n.value)) {
                 super::texts::bad_name(
                     reader,

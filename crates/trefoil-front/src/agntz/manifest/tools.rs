@@ -16,7 +16,7 @@ use crate::read::{Fields, Reader};
 use crate::requests;
 
 #[derive(Clone, Copy)]
-enum Word {
+enum ToolWord {
     Local,
     Http,
     Mcp,
@@ -25,13 +25,13 @@ enum Word {
     Client,
 }
 
-const WORDS: [(&str, Word); 6] = [
-    ("local", Word::Local),
-    ("http", Word::Http),
-    ("mcp", Word::Mcp),
-    ("agent", Word::Agent),
-    ("callback", Word::Callback),
-    ("client", Word::Client),
+const WORDS: [(&str, ToolWord); 6] = [
+    ("local", ToolWord::Local),
+    ("http", ToolWord::Http),
+    ("mcp", ToolWord::Mcp),
+    ("agent", ToolWord::Agent),
+    ("callback", ToolWord::Callback),
+    ("client", ToolWord::Client),
 ];
 
 const NAME_RULE: &str = "start with a letter or `_`, then use letters, digits and `_`";
@@ -48,12 +48,12 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
         tool.require("kind");
         let Some(kind) = tool.word("kind", &WORDS) else { continue };
         match kind {
-            Word::Local => {
+            ToolWord::Local => {
                 let names = local(&mut tool);
                 named.extend(&names);
                 llm.tools.push(Tool::Local(names));
             }
-            Word::Http => {
+            ToolWord::Http => {
                 let name = name(&mut tool, "an http tool");
                 named.extend(name);
                 let description = tool.text("description");
@@ -61,16 +61,16 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
                 llm.tools.extend(name.map(|name| Tool::Http { name, description, http }));
             }
             // The model sees the server's name before those of its tools.
-            Word::Mcp => clashes(reader, &mcp(&mut tool, llm)),
-            Word::Agent => agent(&mut tool, llm),
-            Word::Callback => {
+            ToolWord::Mcp => clashes(reader, &mcp(&mut tool, llm)),
+            ToolWord::Agent => agent(&mut tool, llm),
+            ToolWord::Callback => {
                 let (name, callback) = callback(&mut tool);
                 named.extend(name);
                 llm.callbacks.push(callback);
                 let help = "call its address with an http tool";
                 llm.refusals.push(Refusal::report(reader, "kind: callback", item.span, help));
             }
-            Word::Client => {
+            ToolWord::Client => {
                 let (client, tool) = client(&mut tool, &clients);
                 llm.tools.extend(tool);
                 if let Some(client) = client {

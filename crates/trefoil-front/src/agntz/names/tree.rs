@@ -17,15 +17,15 @@ use crate::types::{object_type, text_type};
 /// The names of a place. A path without segments is the whole input.
 pub fn root(names: Arc<AgentNames>, at: At) -> Entry {
     let input = Source::Slot(names.input);
-    Entry { refuses: true, ..Entry::names(Root { names, at }) }.read(input, 0)
+    Entry { refuses: true, ..Entry::names(AgentRoot { names, at }) }.read(input, 0)
 }
 
-struct Root {
+struct AgentRoot {
     names: Arc<AgentNames>,
     at: At,
 }
 
-impl Names for Root {
+impl Names for AgentRoot {
     fn get(&self, name: &str) -> Found {
         match name {
             "env" => return Found::Is(namespace(Source::Environment)),
@@ -69,7 +69,7 @@ fn is_late(entry: &Entry) -> bool {
     matches!(entry.doubt, Some(Doubt::Own | Doubt::Beside | Doubt::Later))
 }
 
-impl Root {
+impl AgentRoot {
     fn input(&self, schema: Value) -> Entry {
         Entry::new(schema).read(Source::Slot(self.names.input), 0)
     }

@@ -14,7 +14,7 @@ pub use crate::schema::fit::fits;
 pub use nullable::nullable;
 
 use crate::read::Reader;
-use crate::schema::reading::{self, Reading};
+use crate::schema::reading::{self, SchemaReading};
 use crate::schema::{MAX_BYTES, bounded, canonical, fit, keywords};
 
 /// A schema as declared.
@@ -53,7 +53,7 @@ pub struct Property<'n> {
 
 /// Reads the schema under a key.
 pub fn read<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Schema<'n> {
-    let mut reading = Reading::new(reader);
+    let mut reading = SchemaReading::new(reader);
     let mut schema = match entry.value.mapping() {
         None => {
             reader.wrong_type(&entry.value, &entry.key.value, "a mapping");
@@ -98,7 +98,7 @@ fn is_canonical(mapping: &Mapping) -> bool {
 }
 
 /// What keeps a map with `type` and `properties` from being a JSON Schema, unless both are names of properties with types.
-fn nearly_canonical(reading: &mut Reading<'_>, mapping: &Mapping) -> Option<Diagnostic> {
+fn nearly_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) -> Option<Diagnostic> {
     let (name, properties) = (mapping.get("type")?.value.string()?, &mapping.get("properties")?.value);
     if properties.string().is_some() || properties.mapping().is_some_and(|m| m.get("type").is_some()) {
         return None;
@@ -113,7 +113,7 @@ fn nearly_canonical(reading: &mut Reading<'_>, mapping: &Mapping) -> Option<Diag
     Some(Diagnostic::error("invalid-schema", at, message).suggestion("write `object`", at, "object"))
 }
 
-fn canonical_root<'n>(reading: &mut Reading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+fn canonical_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
     let json = canonical::subschema(reading, &entry.value, 1);
     let required: Vec<&str> = mapping
         .get("required")
@@ -147,7 +147,7 @@ fn canonical_root<'n>(reading: &mut Reading<'_>, entry: &'n Entry, mapping: &'n 
     }
 }
 
-fn shorthand_root<'n>(reading: &mut Reading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+fn shorthand_root<'n>(reading: &mut SchemaReading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
     let mut object = Object::default();
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
@@ -175,7 +175,7 @@ fn shorthand_root<'n>(reading: &mut Reading<'_>, entry: &'n Entry, mapping: &'n 
 }
 
 /// A map that says `type: object`, or that consists of keywords only, was probably meant as JSON Schema.
-fn looks_canonical(reading: &mut Reading<'_>, mapping: &Mapping) {
+fn looks_canonical(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
     let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
     if &*name.value == "object" || (structural && reading::TYPES.contains(&&*name.value)) {
@@ -186,7 +186,7 @@ fn looks_canonical(reading: &mut Reading<'_>, mapping: &Mapping) {
 }
 
 /// A property named `items` right after a list that does not declare its items: nothing reads it.
-fn own_items(reading: &mut Reading<'_>, mapping: &Mapping) {
+fn own_items(reading: &mut SchemaReading<'_>, mapping: &Mapping) {
     for pair in mapping.entries.windows(2) {
         let [list, items] = pair else { continue };
         if &*items.key.value != "items" || items.value.mapping().is_none() {
@@ -214,7 +214,7 @@ fn default_of(schema: &Value) -> Option<Value> {
 }
 
 /// What only the whole can show: its size, and whatever the checks at the keys let through.
-fn check_whole(reading: &mut Reading<'_>, entry: &Entry, json: &Value) {
+fn check_whole(reading: &mut SchemaReading<'_>, entry: &Entry, json: &Value) {
     let bytes = json.json_length();
     if bytes > MAX_BYTES {
         let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");

@@ -8,10 +8,10 @@ use crate::mend::{listed, respelt};
 use crate::read::to_value;
 use crate::schema::canonical;
 use crate::schema::keywords::{KEYWORDS, holds};
-use crate::schema::reading::{Reading, TYPES};
+use crate::schema::reading::{SchemaReading, TYPES};
 
 /// Reads one property's definition as JSON Schema.
-pub fn property(reading: &mut Reading<'_>, node: &Node, name: &Text, depth: usize) -> Value {
+pub fn property(reading: &mut SchemaReading<'_>, node: &Node, name: &Text, depth: usize) -> Value {
     if !reading.shallow(node, depth) {
         return Value::Bool(true);
     }
@@ -40,7 +40,7 @@ fn typed(name: &str) -> Value {
     Value::Object(schema.into())
 }
 
-fn definition(reading: &mut Reading<'_>, node: &Node, mapping: &Mapping, name: &Text, depth: usize) -> Value {
+fn definition(reading: &mut SchemaReading<'_>, node: &Node, mapping: &Mapping, name: &Text, depth: usize) -> Value {
     if mapping.get("type").is_none() {
         let d =
             Diagnostic::error("invalid-schema", reading.reader.at(name.span), format!("`{}` needs `type`", name.value));
@@ -95,7 +95,7 @@ fn definition(reading: &mut Reading<'_>, node: &Node, mapping: &Mapping, name: &
     schema
 }
 
-fn properties(reading: &mut Reading<'_>, node: &Node, depth: usize) -> Value {
+fn properties(reading: &mut SchemaReading<'_>, node: &Node, depth: usize) -> Value {
     let Some(mapping) = node.mapping() else {
         reading.wrong_type(node, "properties", "a mapping");
         return Value::Object(Object::default().into());
@@ -104,14 +104,14 @@ fn properties(reading: &mut Reading<'_>, node: &Node, depth: usize) -> Value {
     Value::Object(inner.collect::<Object>().into())
 }
 
-fn number(reading: &mut Reading<'_>, node: &Node, what: &str) {
+fn number(reading: &mut SchemaReading<'_>, node: &Node, what: &str) {
     use trefoil_syntax::yaml::Scalar;
     if !matches!(node.scalar(), Some((Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _))) {
         reading.wrong_type(node, what, "a number");
     }
 }
 
-fn unknown(reading: &mut Reading<'_>, key: &Text) {
+fn unknown(reading: &mut SchemaReading<'_>, key: &Text) {
     let at = reading.reader.at(key.span);
     let d = Diagnostic::warning("unknown-key", at, format!("a property has no key `{}`", key.value));
     let words = KEYWORDS.iter().map(|(k, _)| *k).chain(["min", "max"]);

@@ -3,7 +3,7 @@
 use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
 use trefoil_template::Value;
 
-use super::flow::{Made, Scope, Workflow};
+use super::flow::{FlowBuilder, Scope, Workflow};
 use super::lowered::Lowered;
 use super::message::Carried;
 use crate::sirenspec::manifest::{Agent, AgentNode, OnFailure};
@@ -11,7 +11,7 @@ use crate::sirenspec::manifest::{Agent, AgentNode, OnFailure};
 /// Lowers an agent node.
 pub fn lower(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     carried: &Carried,
     at: usize,
     node: &AgentNode<'_>,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use trefoil_ir::{Call, Callee, Expr, Source, StepKind};
 use trefoil_template::{Object, Value};
 
-use super::flow::{Made, Scope, Workflow};
+use super::flow::{FlowBuilder, Scope, Workflow};
 use super::lowered::Lowered;
 use crate::sirenspec::manifest::CallNode;
 
 /// Lowers a workflow node: `{output}`, the sub-workflow's output tree.
-pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, at: usize, node: &CallNode<'_>) -> Option<Lowered> {
+pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, at: usize, node: &CallNode<'_>) -> Option<Lowered> {
     let mut scope = Scope::plain(at);
     let given: Vec<(Arc<str>, Expr)> =
         node.inputs.iter().map(|e| (e.key.value.clone(), flow.input(&mut scope, &e.value))).collect();

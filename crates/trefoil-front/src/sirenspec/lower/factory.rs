@@ -6,7 +6,7 @@ use trefoil_ir::{Expr, Flow, FlowId, ForEach, Intake, Items, Source, Step, StepI
 use trefoil_template::Value;
 
 use super::body::{self, Body};
-use super::flow::{Made, Scope, Workflow, broken};
+use super::flow::{FlowBuilder, Scope, Workflow, broken};
 use super::lowered::Lowered;
 use super::message::Carried;
 use super::{agent, swrm};
@@ -18,7 +18,7 @@ use crate::sirenspec::names::types::written_list;
 /// Lowers a factory node: `{output, outputs}`.
 pub fn lower(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     carried: &Carried,
     at: usize,
     node: &FactoryNode<'_>,
@@ -55,7 +55,7 @@ pub fn lower(
 /// What an instance does.
 fn worker(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     carried: &Carried,
     node: &FactoryNode<'_>,
     instance: &Instance,
@@ -92,7 +92,7 @@ fn worker(
 /// The flow of an instance.
 fn inner(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     at: usize,
     instance: &Instance,
     rendered: Vec<(Arc<str>, Expr)>,
@@ -126,7 +126,7 @@ fn inner(
 /// The inputs as lines; without any, the item; without a list either, what led to the node (decision S9).
 fn user_message(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     carried: &Carried,
     node: &FactoryNode<'_>,
     instance: &Instance,

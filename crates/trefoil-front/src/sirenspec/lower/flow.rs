@@ -44,7 +44,7 @@ pub struct Scope<'b> {
 }
 
 /// What has been made so far.
-pub struct Made<'b> {
+pub struct FlowBuilder<'b> {
     /// The program's arenas.
     pub builder: &'b mut Builder,
     /// The flow's slots.
@@ -54,7 +54,7 @@ pub struct Made<'b> {
     schemas: BTreeMap<Location, SchemaId>,
 }
 
-impl<'b> Made<'b> {
+impl<'b> FlowBuilder<'b> {
     /// Nothing yet, but for the slots.
     pub fn new(builder: &'b mut Builder, slots: Vec<Slot>) -> Self {
         Self { builder, slots, message: None, schemas: BTreeMap::new() }
@@ -126,7 +126,7 @@ impl Workflow<'_> {
     }
 
     /// The guardrails that hold for a call: its own, else the workflow's, else the default.
-    pub fn guards(&self, made: &mut Made<'_>, own: Option<&GuardList>) -> Vec<Guard> {
+    pub fn guards(&self, made: &mut FlowBuilder<'_>, own: Option<&GuardList>) -> Vec<Guard> {
         let Some(list) = own.or(self.manifest.guardrails.as_ref()) else { return vec![Guard::Injection] };
         list.guards
             .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trefoil_ir::{Expr, SlotId, Source};
 
-use super::flow::{Made, Workflow};
+use super::flow::{FlowBuilder, Workflow};
 use crate::sirenspec::manifest::NodeKind;
 
 /// How many nodes in a row may leave nothing before a node gets the run's message instead of an earlier node's output.
@@ -23,7 +23,7 @@ impl Carried {
 
 impl Workflow<'_> {
     /// Slots for the edges whose being taken matters: conditional ones into nodes with several predecessors.
-    pub fn carried(&self, made: &mut Made<'_>) -> Carried {
+    pub fn carried(&self, made: &mut FlowBuilder<'_>) -> Carried {
         let mut carried = Carried::default();
         for to in 0..self.known.nodes.len() {
             let sources = self.predecessors(to);
@@ -51,7 +51,7 @@ impl Workflow<'_> {
     }
 
     /// The user message of a node.
-    pub fn message(&self, made: &mut Made<'_>, carried: &Carried, node: usize) -> Expr {
+    pub fn message(&self, made: &mut FlowBuilder<'_>, carried: &Carried, node: usize) -> Expr {
         let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         match mains {
             // Right after the node in whose place it runs, which left nothing: it is sent what that node was sent.
@@ -62,7 +62,7 @@ impl Workflow<'_> {
         }
     }
 
-    fn message_within(&self, made: &mut Made<'_>, carried: &Carried, node: usize, depth: u32) -> Expr {
+    fn message_within(&self, made: &mut FlowBuilder<'_>, carried: &Carried, node: usize, depth: u32) -> Expr {
         let leading = self.leading(node);
         let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         if leading.is_empty() {
@@ -84,7 +84,7 @@ impl Workflow<'_> {
         Expr::Join { parts: parts.collect(), separator: "\n\n".into(), otherwise: Box::new(otherwise) }
     }
 
-    fn input_message(&self, made: &mut Made<'_>) -> Expr {
+    fn input_message(&self, made: &mut FlowBuilder<'_>) -> Expr {
         let at = self.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
         made.message.get_or_insert(self.at(at));
         Expr::Read(Source::Member(self.known.inputs.slot, vec!["message".into()]))

@@ -21,13 +21,13 @@ use trefoil_ir::{Flow, FlowId, StepId, StepKind};
 use super::names::child::Wanted;
 use crate::Builder;
 use crate::build::plain;
-use flow::Made;
+use flow::FlowBuilder;
 
 /// Lowers a workflow. `name` is what it is called; `entry`: a run starts here. Gives its flow, and what callers have to know
 /// about its input.
 pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: bool) -> (FlowId, Wanted) {
     let id = builder.reserve_flow();
-    let mut made = Made::new(builder, flow.known.slots.clone());
+    let mut made = FlowBuilder::new(builder, flow.known.slots.clone());
     let carried = flow.carried(&mut made);
     let nodes = 0..flow.manifest.nodes.len();
     made.builder.expect(nodes.len() + 1);

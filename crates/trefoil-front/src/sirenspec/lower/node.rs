@@ -2,14 +2,14 @@
 
 use trefoil_ir::{Refused, Step, StepId, StepKind};
 
-use super::flow::{Made, Workflow};
+use super::flow::{FlowBuilder, Workflow};
 use super::lowered::Lowered;
 use super::message::Carried;
 use super::{agent, call, factory, human, swrm, tool};
 use crate::sirenspec::manifest::NodeKind;
 
 /// Lowers a node.
-pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, carried: &Carried, at: usize) -> Option<StepId> {
+pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, carried: &Carried, at: usize) -> Option<StepId> {
     let node = flow.manifest.nodes.get(at)?;
     let name = flow.known.nodes.get(at)?;
     let lowered = match &node.kind {

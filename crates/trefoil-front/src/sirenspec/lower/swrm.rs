@@ -6,13 +6,13 @@ use std::sync::Arc;
 use trefoil_ir::{ComposedPart, Expr, Parallel, SlotId, Source, Step, StepId, StepKind, StepPolicy};
 use trefoil_template::Value;
 
-use super::flow::{Made, Scope, Workflow};
+use super::flow::{FlowBuilder, Scope, Workflow};
 use super::lowered::Lowered;
 use crate::sirenspec::manifest::{Swrm, Synthesis};
 use crate::sirenspec::names::stand::Stand;
 
 /// Lowers a swrm node: `{output, agents: {ID: {output}}}`.
-pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, at: usize, swrm: &Swrm<'_>) -> Option<Lowered> {
+pub fn lower(flow: &Workflow<'_>, made: &mut FlowBuilder<'_>, at: usize, swrm: &Swrm<'_>) -> Option<Lowered> {
     let members = flow.known.nodes.get(at).map(|n| n.agents.clone())?;
     let kind = steps(flow, made, &mut Scope::plain(at), &members, swrm);
     let mut lowered = Lowered::new(kind);
@@ -27,7 +27,7 @@ pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, at: usize, swrm: &Swrm<'_
 /// The agents' steps and what sums them up; the result is the swarm's output.
 pub fn steps(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     scope: &mut Scope<'_>,
     members: &[(Arc<str>, SlotId)],
     swrm: &Swrm<'_>,
@@ -72,7 +72,7 @@ pub fn steps(
 /// A prompt as a user message without a system message (decision S5).
 fn call(
     flow: &Workflow<'_>,
-    made: &mut Made<'_>,
+    made: &mut FlowBuilder<'_>,
     scope: &mut Scope<'_>,
     speaker: Arc<str>,
     call: &Synthesis<'_>,

@@ -23,7 +23,7 @@ pub struct InputField<'n> {
 
 /// Values that are there before any node ran.
 #[derive(Debug, Clone, Default)]
-pub struct State<'n> {
+pub struct SeededState<'n> {
     /// Under `working`.
     pub working: Object,
     /// Under `output`.
@@ -53,12 +53,12 @@ pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
 }
 
 /// `state`.
-pub fn state<'n>(fields: &mut Fields<'n, '_>) -> State<'n> {
-    let Some(mut state) = fields.fields("state") else { return State::default() };
+pub fn state<'n>(fields: &mut Fields<'n, '_>) -> SeededState<'n> {
+    let Some(mut state) = fields.fields("state") else { return SeededState::default() };
     let mut written = Vec::new();
     let working = tree(&mut state, Root::Working, &mut written);
     let output = tree(&mut state, Root::Output, &mut written);
-    let result = State { working, output, written };
+    let result = SeededState { working, output, written };
     state.finish();
     result
 }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 
-use crate::read::number::{Unit, unit_of};
+use crate::read::number::{NumberUnit, unit_of};
 use crate::{Fields, Reader};
 
 /// The longest time a manifest may name, in seconds: over thirty years, and far from overflowing milliseconds.
@@ -23,7 +23,7 @@ pub fn whole_node(
     reader: &Reader<'_>,
     node: &Node,
     what: &str,
-    unit: Option<Unit>,
+    unit: Option<NumberUnit>,
     range: RangeInclusive<i64>,
 ) -> Option<i64> {
     let lenient = match node.scalar() {
@@ -68,7 +68,7 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
             Ok(f) if f.is_finite() => f,
             _ => {
                 let fits = |text: &str| text.parse::<f64>().is_ok_and(|n| (0.0..=LONGEST).contains(&n));
-                reader.not_a_number(&entry.value, key, "a number of seconds", Some(Unit::Seconds), fits);
+                reader.not_a_number(&entry.value, key, "a number of seconds", Some(NumberUnit::Seconds), fits);
                 return None;
             }
         },
@@ -85,7 +85,7 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
 /// Whole seconds of a key that bounds one call, as milliseconds.
 pub fn patience(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
     let entry = fields.take(key)?;
-    let seconds = whole_node(fields.reader, &entry.value, key, Some(Unit::Seconds), 1..=1_000_000_000)?;
+    let seconds = whole_node(fields.reader, &entry.value, key, Some(NumberUnit::Seconds), 1..=1_000_000_000)?;
     Some(seconds.unsigned_abs() * 1000)
 }
 

@@ -53,18 +53,19 @@ pub enum ToolSettings<'n> {
 /// The keys of a tool node.
 pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
     #[derive(Clone, Copy)]
-    enum Sort {
+    enum ToolSort {
         Http,
         Python,
     }
     let reader = fields.reader;
     let tool = fields.require("tool");
-    let sort = tool.and_then(|e| reader.word(&e.value, "tool", &[("http", Sort::Http), ("python", Sort::Python)]));
+    let sort =
+        tool.and_then(|e| reader.word(&e.value, "tool", &[("http", ToolSort::Http), ("python", ToolSort::Python)]));
     let config = fields.require("config").and_then(|e| reader.fields(&e.value, "config"));
     let settings = sort.zip(config).map(|(sort, mut config)| {
         let settings = match sort {
-            Sort::Http => http(&mut config),
-            Sort::Python => python(&mut config),
+            ToolSort::Http => http(&mut config),
+            ToolSort::Python => python(&mut config),
         };
         config.finish();
         settings

@@ -10,7 +10,7 @@ use super::agent::{self, Agent};
 use super::budget;
 use super::edge::{self, Edge};
 use super::guardrail::{self, GuardList};
-use super::input::{self, InputField, State};
+use super::input::{self, InputField, SeededState};
 use super::node::{self, Node};
 use super::policy::{self, OnFailure};
 use super::scalar;
@@ -28,7 +28,7 @@ pub struct Manifest<'n> {
     /// Declared input fields.
     pub input: Vec<InputField<'n>>,
     /// Values that are there from the start.
-    pub state: State<'n>,
+    pub state: SeededState<'n>,
     /// The workflow's guardrails; none: the default.
     pub guardrails: Option<GuardList>,
     /// For agent nodes that say nothing themselves.

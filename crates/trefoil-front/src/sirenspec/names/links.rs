@@ -3,7 +3,7 @@
 
 use super::known::Known;
 use super::order::Order;
-use super::reads::{self, Read};
+use super::reads::{self, NodeRead};
 use super::texts::OfNode;
 use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
 
@@ -25,7 +25,7 @@ pub struct Links {
     /// Who ends before whom; none when there is a cycle.
     pub order: Option<Order>,
     /// Which node's templates read what which other node leaves.
-    pub reads: Vec<Read>,
+    pub reads: Vec<NodeRead>,
     /// The cycles, where there are any.
     pub knots: Knots,
     /// Per node: the edges into it.

@@ -7,7 +7,7 @@ use super::texts::OfNode;
 use crate::sirenspec::manifest::Root;
 
 /// One node reads what another leaves.
-pub struct Read {
+pub struct NodeRead {
     /// Who reads.
     pub reader: usize,
     /// Who leaves it.
@@ -21,7 +21,7 @@ pub struct Read {
 }
 
 /// All of them.
-pub fn all(known: &Known, texts: &[OfNode]) -> Vec<Read> {
+pub fn all(known: &Known, texts: &[OfNode]) -> Vec<NodeRead> {
     let mut all = Vec::new();
     for OfNode { node: reader, text, .. } in texts {
         // The readable parts of a text with mistakes still order nodes.
@@ -37,7 +37,7 @@ pub fn all(known: &Known, texts: &[OfNode]) -> Vec<Read> {
             let at = text.place_of(reference.span.clone());
             let mut add = |source: usize, by_id: bool| {
                 if source != *reader {
-                    all.push(Read { reader: *reader, source, at, path: reference.dotted(), by_id });
+                    all.push(NodeRead { reader: *reader, source, at, path: reference.dotted(), by_id });
                 }
             };
             if let Some((source, _)) = look.named.filter(|_| look.in_node) {

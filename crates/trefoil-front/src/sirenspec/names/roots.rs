@@ -110,7 +110,7 @@ impl Names for Roots {
             "output" => tree(Root::Output),
             "_budget" => Found::Is(here.spent(1)),
             _ if here.is_condition() => Found::Never(Nothing::default()),
-            "inputs" => namespace(Entry::new(object_type()).inner(Fields(here.clone()))),
+            "inputs" => namespace(Entry::new(object_type()).inner(InputFields(here.clone()))),
             "env" => namespace(Entry::new(object_type()).inner(Environment)),
             "item" | "index" | "total" => Found::Is(here.variable(name)),
             _ => Tree::bare(here.clone()).get(name),
@@ -123,9 +123,9 @@ impl Names for Roots {
 }
 
 /// `inputs`.
-struct Fields(Arc<Here>);
+struct InputFields(Arc<Here>);
 
-impl Names for Fields {
+impl Names for InputFields {
     fn get(&self, name: &str) -> Found {
         self.0.field(name)
     }

@@ -40,7 +40,7 @@ struct Built {
 }
 
 #[derive(Debug)]
-enum Body {
+enum OpenBody {
     Sequence(Vec<Node>),
     Mapping(mapping::MappingBuilder),
 }
@@ -51,7 +51,7 @@ struct OpenCollection {
     start: u32,
     flow: bool,
     anchor: usize,
-    body: Body,
+    body: OpenBody,
     /// End of its last child.
     end: u32,
     size: u64,
@@ -120,13 +120,13 @@ impl<'a> TreeBuilder<'a> {
     /// Whether a value may stand where we are: behind a key, or in a list.
     pub(super) fn wants_value(&self) -> bool {
         self.stack.last().is_none_or(|f| match &f.body {
-            Body::Sequence(_) => true,
-            Body::Mapping(m) => !m.wants_key(),
+            OpenBody::Sequence(_) => true,
+            OpenBody::Mapping(m) => !m.wants_key(),
         })
     }
     /// Whether the next node is the key of a mapping.
     fn wants_key(&self) -> bool {
-        self.stack.last().is_some_and(|f| matches!(&f.body, Body::Mapping(m) if m.wants_key()))
+        self.stack.last().is_some_and(|f| matches!(&f.body, OpenBody::Mapping(m) if m.wants_key()))
     }
     pub(super) fn event(&mut self, event: Event<'_>, raw: granit_parser::Span) -> Result<(), BuildStop> {
         let range = raw.byte_range().unwrap_or_default();
@@ -142,11 +142,11 @@ impl<'a> TreeBuilder<'a> {
                 }
             }
             Event::SequenceStart(style, anchor, tag) => {
-                self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
+                self.open(OpenBody::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::MappingStart(style, anchor, tag) => {
                 let mapping = mapping::MappingBuilder::new(self.file, self.spare.pop().unwrap_or_default());
-                self.open(Body::Mapping(mapping), style, anchor, tag.as_deref().zip(tag_span), span)?;
+                self.open(OpenBody::Mapping(mapping), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
             Event::Alias(id) => self.alias(id, span)?,
@@ -228,7 +228,7 @@ impl<'a> TreeBuilder<'a> {
     }
     fn open(
         &mut self,
-        body: Body,
+        body: OpenBody,
         style: StructureStyle,
         anchor: usize,
         tag: Option<(&Tag, Span)>,
@@ -236,7 +236,7 @@ impl<'a> TreeBuilder<'a> {
     ) -> Result<(), BuildStop> {
         let flow = style == StructureStyle::Flow;
         if let Some(parent) = self.stack.last_mut()
-            && let Body::Mapping(mapping) = &parent.body
+            && let OpenBody::Mapping(mapping) = &parent.body
             && mapping.wants_key()
             && parent.start + 1 == span.start
             && self.text.get(parent.start as usize..).is_some_and(|t| t.starts_with("{{"))
@@ -247,13 +247,13 @@ impl<'a> TreeBuilder<'a> {
             self.too_deep(span);
             return Err(BuildStop::Limit);
         }
-        let wanted = if matches!(body, Body::Sequence(_)) { CoreTag::Sequence } else { CoreTag::Mapping };
+        let wanted = if matches!(body, OpenBody::Sequence(_)) { CoreTag::Sequence } else { CoreTag::Mapping };
         if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
             self.report(misfit(tag, wanted.describe(), self.at(at)));
         }
         // The parser begins a list that is not indented further than its key behind its first `-`.
-        let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, Body::Mapping(_)));
-        let start = if in_mapping && !flow && matches!(body, Body::Sequence(_)) {
+        let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, OpenBody::Mapping(_)));
+        let start = if in_mapping && !flow && matches!(body, OpenBody::Sequence(_)) {
             span.start.min(locate::list_start(self.text, self.token_end as usize) as u32)
         } else {
             span.start
@@ -280,8 +280,8 @@ impl<'a> TreeBuilder<'a> {
         self.token_end = self.token_end.max(end);
         let whole = Span::new(frame.start, end);
         let kind = match frame.body {
-            Body::Sequence(items) => Kind::Sequence(items),
-            Body::Mapping(mapping) => {
+            OpenBody::Sequence(items) => Kind::Sequence(items),
+            OpenBody::Mapping(mapping) => {
                 let (mapping, spare) = mapping.finish();
                 self.spare.push(spare);
                 Kind::Mapping(mapping)
@@ -322,7 +322,7 @@ impl<'a> TreeBuilder<'a> {
         self.bounded(text.span)?;
         let mut findings = Vec::new();
         if let Some(frame) = self.stack.last_mut()
-            && let Body::Mapping(mapping) = &mut frame.body
+            && let OpenBody::Mapping(mapping) = &mut frame.body
         {
             frame.end = frame.end.max(text.span.end);
             frame.size = frame.size.saturating_add(1);
@@ -361,11 +361,11 @@ impl<'a> TreeBuilder<'a> {
         frame.bytes = frame.bytes.saturating_add(built.bytes);
         frame.height = frame.height.max(built.height);
         match &mut frame.body {
-            Body::Sequence(items) => {
+            OpenBody::Sequence(items) => {
                 items.push(built.node);
                 self.last_value = Some(span);
             }
-            Body::Mapping(mapping) => {
+            OpenBody::Mapping(mapping) => {
                 self.last_value = (!mapping.wants_key()).then_some(span);
                 let mut findings = Vec::new();
                 mapping.node(built.node, &mut findings);

@@ -9,7 +9,7 @@ use crate::aegis::lower::pieces::{compute, constant, object, result};
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::consensus;
 use crate::aegis::manifest::states::agent::AgentState;
-use crate::aegis::names::{Moment, Slots};
+use crate::aegis::names::{FlowSlots, Moment};
 use crate::build::plain;
 
 /// `{status, output}` of what an agent answered: an object or a list where the answer is one.
@@ -21,7 +21,7 @@ fn shape() -> Expr {
 pub fn lower(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
     index: usize,
     state: &AgentState,
 ) -> Step {

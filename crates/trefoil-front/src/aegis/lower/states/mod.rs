@@ -14,11 +14,17 @@ use super::Lowering;
 use super::scene::Scene;
 use crate::aegis::manifest::RefusedFeature;
 use crate::aegis::manifest::state::{State, StateKind};
-use crate::aegis::names::Slots;
+use crate::aegis::names::FlowSlots;
 use crate::build::plain;
 
 /// What a state does.
-pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, slots: &mut Slots, index: usize, state: &State) -> Step {
+pub fn lower(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_>,
+    slots: &mut FlowSlots,
+    index: usize,
+    state: &State,
+) -> Step {
     let origin = scene.state_at(index);
     let step = match &state.kind {
         Some(StateKind::Agent(agent)) => agent::lower(lowering, scene, slots, index, agent),

@@ -15,14 +15,14 @@ use crate::aegis::lower::judge::{self, Case};
 use crate::aegis::lower::pieces::{compute, constant, object, result};
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::parallel::ParallelState;
-use crate::aegis::names::{Moment, Slots, path};
+use crate::aegis::names::{FlowSlots, Moment, path};
 use crate::build::plain;
 
 /// Lowers a ParallelAgents state.
 pub fn lower(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
     index: usize,
     state: &ParallelState,
 ) -> Step {
@@ -31,14 +31,14 @@ pub fn lower(
         return super::unknown(origin);
     }
     let name = scene.names.name(index).clone();
-    let mut answers: Vec<Answer> = Vec::new();
+    let mut answers: Vec<AgentAnswer> = Vec::new();
     let mut branches = Vec::new();
     for (i, agent) in state.agents.iter().enumerate() {
         let moment = Moment::Entering(index);
         let call = callee::agent(lowering, scene, moment, &agent.agent, agent.input.as_ref(), None, |input| input);
         let Some(call) = call else { continue };
         let slot = slots.add(format!("{name}.agents.{i}"));
-        answers.push(Answer { by: agent.agent.value.clone(), slot, weight: agent.weight });
+        answers.push(AgentAnswer { by: agent.agent.value.clone(), slot, weight: agent.weight });
         branches.push(branch(
             lowering,
             call,
@@ -58,15 +58,15 @@ pub fn lower(
     };
     let consensus = slots.add(format!("{name}.consensus"));
     if let Some(spec) = &state.consensus {
-        let ballot = |answer: &Answer| {
-            let Answer { by, slot, weight } = answer;
+        let ballot = |answer: &AgentAnswer| {
+            let AgentAnswer { by, slot, weight } = answer;
             Ballot { by: by.clone(), value: Expr::Read(Source::Slot(*slot)), weight: *weight }
         };
         let verdicts = verdicts.iter().map(ballot).collect();
         let value = Expr::Consensus { verdicts, consensus: spec.consensus.clone() };
         steps.push(compute(&mut lowering.builder, value, consensus, origin));
     }
-    let each = |Answer { slot, .. }: &Answer| {
+    let each = |AgentAnswer { slot, .. }: &AgentAnswer| {
         object([
             ("output", Expr::Read(Source::Slot(*slot))),
             ("score", Expr::Read(Source::Member(*slot, path(&["score"])))),
@@ -87,7 +87,7 @@ pub fn lower(
 
 /// An agent's answer.
 #[derive(Clone)]
-struct Answer {
+struct AgentAnswer {
     by: Arc<str>,
     slot: SlotId,
     weight: f64,
@@ -125,12 +125,12 @@ fn at_once(lowering: &mut Lowering<'_>, branches: Vec<StepId>, scene: &Scene<'_>
 fn judged(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
     index: usize,
     state: &ParallelState,
-    answers: &[Answer],
+    answers: &[AgentAnswer],
     steps: &mut Vec<StepId>,
-) -> Vec<Answer> {
+) -> Vec<AgentAnswer> {
     let name = scene.names.name(index).clone();
     let joined = slots.add(format!("{name}.joined"));
     let all = Expr::Join {
@@ -151,7 +151,7 @@ fn judged(
         let (flow, input) = judge::call(lowering, scene.file, &entry.agent, &case, &output);
         let call = Call { callee: Callee::Flow(flow), input: Some(input), exports: None };
         let slot = slots.add(format!("{name}.judges.{i}"));
-        verdicts.push(Answer { by: entry.agent.value.clone(), slot, weight: entry.weight });
+        verdicts.push(AgentAnswer { by: entry.agent.value.clone(), slot, weight: entry.weight });
         branches.push(branch(lowering, call, format!("judges.{i}").into(), slot, (300_000, None), scene, index));
     }
     steps.push(at_once(lowering, branches, scene, index));

@@ -9,14 +9,14 @@ use crate::aegis::lower::pieces::{compute, constant, object};
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::Unit;
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
-use crate::aegis::names::{Moment, Slots};
+use crate::aegis::names::{FlowSlots, Moment};
 use crate::build::{self, plain};
 
 /// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
 pub fn lower(
     lowering: &mut Lowering<'_>,
     scene: &Scene<'_>,
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
     index: usize,
     state: &SubworkflowState,
 ) -> Step {
@@ -70,7 +70,7 @@ pub fn lower(
 
 /// An object as it is; any other text as `{input: TEXT}`.
 fn input(
-    slots: &mut Slots,
+    slots: &mut FlowSlots,
     lowering: &mut Lowering<'_>,
     rendered: SlotId,
     steps: &mut Vec<trefoil_ir::StepId>,

@@ -14,7 +14,7 @@ use crate::aegis::lower::pieces::{compute, constant, object, result, result_memb
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::system::{Action, FOREIGN, SystemState, WHY_FOREIGN};
 use crate::aegis::names::{Moment, Outcome, path};
-use crate::aegis::shell::{Command, Script, Word};
+use crate::aegis::shell::{CommandLine, Script, Word};
 use crate::build::{self, plain};
 use crate::read::to_value;
 
@@ -33,9 +33,9 @@ pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, state
             let feature = format!("the command `{}`", command.value.trim()).into();
             plain(StepKind::Refused(Refused { feature, message: WHY_FOREIGN.into() }), origin)
         }
-        Some(Action::Command { command, env }) => match Command::read(&command.value) {
-            Command::Echo(words) => echo(scene, index, command, words),
-            Command::Script(script) => {
+        Some(Action::Command { command, env }) => match CommandLine::read(&command.value) {
+            CommandLine::Echo(words) => echo(scene, index, command, words),
+            CommandLine::Script(script) => {
                 let env = env.iter().filter_map(|(name, value)| Some((name.value.clone(), rendered(value)?)));
                 let workdir = state.workdir.as_ref().and_then(rendered);
                 run(scene, index, command, script, env.collect(), workdir)
