@@ -188,7 +188,15 @@ fn absolute_above(base: &[String], path: &[String]) -> Option<Name> {
 }
 
 /// The crates whose modules need each other nowhere.
-pub const STRAIGHT: &[&str] = &["trefoil-front", "trefoil-lint", "trefoil-store", "trefoil-embedded"];
+pub const STRAIGHT: &[&str] = &[
+    "trefoil-shell",
+    "trefoil-prices",
+    "trefoil-front",
+    "trefoil-lint",
+    "trefoil-check",
+    "trefoil-store",
+    "trefoil-embedded",
+];
 
 #[cfg(test)]
 mod tests {
