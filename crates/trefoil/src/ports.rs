@@ -23,7 +23,9 @@ pub use trefoil_runtime::ports::{
     Secrets, SystemClock, ToolError, ToolHost, VirtualClock, echo,
 };
 pub use trefoil_runtime::{
-    CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, ProviderLimits,
-    Role, ToolRequest, ToolSpec, ToolUse, Usage,
+    CommandRequest, Effects, Entry, EntryKind, Finish, HostLimits, HumanRequest, Message, ModelRequest, OnUnknown,
+    ProviderLimits, Recovery, Role, ToolRequest, ToolSpec, ToolUse, Usage,
 };
 pub use trefoil_template::HoleKind;
+pub use trefoil_tools::Python;
+pub use trefoil_tools::process::Environment;

@@ -115,6 +115,18 @@ impl Engine {
     /// If that run itself used the results of an earlier one, those are used, too, where it has none: an edit that is taken back
     /// costs nothing, and a run that failed early loses nothing.
     ///
+    /// ```no_run
+    /// # async fn again(engine: trefoil::Engine, flow: trefoil::Flow) -> trefoil::Result<()> {
+    /// use trefoil::runs::Edit;
+    ///
+    /// let edited = engine.edit("0191f6c4", &flow, &Edit { rerun: vec!["notify".into()], ..Edit::default() }).await?;
+    /// let lines = edited.lines();
+    /// println!("{}", edited.start()?.output::<String>().await?);
+    /// println!("{} calls were looked at", lines.all().len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Store`] if there is no such run or its content is gone; [`Error::NotStarted`] with everything that is missing, or if
