@@ -1,6 +1,6 @@
 //! Inputs: declaring one that a template reads, passing those that a call leaves out.
 
-use trefoil_ir::facts::{DeclarationKind, Defined, Mention};
+use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Mention};
 use trefoil_syntax::yaml::{Kind, Mapping, Node};
 use trefoil_syntax::{Diagnostic, Edit, FileId, Location, Span};
 
@@ -100,9 +100,12 @@ pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Locati
     }
     let has = |name: &str| given.and_then(|e| e.value.mapping()).is_some_and(|m| m.get(name).is_some());
     // The checker knows what has to be there.
-    let wanted = said(analysis, at.file, node);
-    let names: Vec<&str> =
-        takes.map(|d| &*d.name).filter(|name| !has(name) && wanted.iter().any(|w| w == name)).collect();
+    let wanted = lacking(analysis, at.file, node);
+    let is_wanted = |d: &&Declaration| {
+        let inside = |w: &Location| w.span.start <= d.at.span.start && d.at.span.start < w.span.end;
+        !has(&d.name) && wanted.iter().any(|w| w.file == d.at.file && inside(w))
+    };
+    let names: Vec<&str> = takes.filter(is_wanted).map(|d| &*d.name).collect();
     if names.is_empty() {
         return None;
     }
@@ -140,12 +143,11 @@ fn call(root: &Node, at: Span) -> Option<&Node> {
     Some(spot(root, at.start).within).filter(|n| n.mapping().is_some())
 }
 
-/// The names in what the checker says that a call leaves out.
-fn said(analysis: &Analysis, file: FileId, call: &Node) -> Vec<String> {
+/// Where what a call leaves out is declared, as the findings have it.
+fn lacking(analysis: &Analysis, file: FileId, call: &Node) -> Vec<Location> {
     let within = |at: Span| call.span.start <= at.start && at.end <= call.span.end;
     let about = |d: &&Diagnostic| d.rule == "missing-input" && d.file == Some(file) && d.span.is_some_and(within);
-    let found = analysis.shown().iter().filter(about);
-    found.flat_map(|d| d.message.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
+    analysis.shown().iter().filter(about).flat_map(|d| d.labels.iter().map(|label| label.location)).collect()
 }
 
 /// Whether the manifest that a call is in has an input of this name itself, so that it can be handed on.

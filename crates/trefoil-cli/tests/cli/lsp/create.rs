@@ -220,6 +220,20 @@ fn what_a_call_leaves_out_is_passed() {
 }
 
 #[test]
+fn what_a_workflow_needs_is_passed() {
+    let child = "version: \"0.1\"\ninput: { style: }\nagents:\n  a: { model: \"openai:m\", system: \"In {{ inputs.style }}\" }\nnodes:\n  n: { agent: a, writes: output.text }\n";
+    let main = "version: \"0.1\"\nnodes:\n  sub: { type: workflow, ref: ./child.yaml, writes: output.text }\ninput: { message: hi }\n";
+    let folder = Folder::new();
+    folder.write("child.yaml", child).write("a.yaml", main);
+    let mut client = start(folder);
+    client.open("a.yaml");
+    assert!(rules(&client.diagnostics("a.yaml")).contains(&"missing-input"));
+    let (after, _) = taken(&mut client, "ref: ./ch‸ild.yaml", "pass `style`");
+    assert!(after.contains("inputs: { style: \"\" }"), "{after}");
+    assert!(!found(&mut client, &["a.yaml"]).contains(&"missing-input".to_owned()), "{after}");
+}
+
+#[test]
 fn nothing_is_made_where_it_may_be_there() {
     // Broken YAML, a name that cannot be one, a client that cannot make files.
     let calls = "id: a\nkind: sequential\nsteps:\n  - ref: writer\n";

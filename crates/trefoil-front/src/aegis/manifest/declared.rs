@@ -107,22 +107,24 @@ fn check_volumes(reader: &Reader<'_>, node: &Node) {
         let Some(mut volume) = reader.fields(item, "a volume") else { continue };
         read(&mut volume, VOLUME_KEYS);
         if let Some(mount) = volume.take("mount_path").and_then(|e| e.value.string()) {
-            // What is mounted below the workspace itself is a part of it.
-            let below = |a: &str, b: &str| {
-                let inner = a.strip_prefix(b).filter(|_| b.trim_end_matches('/') != "/workspace");
-                inner.is_some_and(|rest| rest.starts_with('/'))
-            };
-            let inside = |a: &str, b: &str| a == b || below(a, b);
-            if let Some(first) =
-                mounts.iter().find(|m| inside(&m.value, &mount.value) || inside(&mount.value, &m.value))
-            {
-                let at = reader.at(mount.span);
-                let d = Diagnostic::warning("overlapping-mounts", at, "two volumes have overlapping mount paths");
-                reader.report(d.label(reader.at(first.span), "the other one"));
-            }
+            overlap(reader, &mounts, mount);
             mounts.push(mount.clone());
         }
         volume.finish();
+    }
+}
+
+/// Says that a volume is mounted where another one is, or below it. What is mounted below the workspace itself is a part of it.
+pub fn overlap(reader: &Reader<'_>, mounts: &[Text], mount: &Text) {
+    let below = |a: &str, b: &str| {
+        let inner = a.strip_prefix(b).filter(|_| b.trim_end_matches('/') != "/workspace");
+        inner.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let inside = |a: &str, b: &str| a == b || below(a, b);
+    if let Some(first) = mounts.iter().find(|m| inside(&m.value, &mount.value) || inside(&mount.value, &m.value)) {
+        let at = reader.at(mount.span);
+        let d = Diagnostic::warning("overlapping-mounts", at, "two volumes have overlapping mount paths");
+        reader.report(d.label(reader.at(first.span), "the other one"));
     }
 }
 

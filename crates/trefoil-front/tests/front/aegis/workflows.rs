@@ -580,3 +580,16 @@ fn a_text_as_start_input_is_the_task() {
     let text = ir(&folder);
     assert!(text.contains("workflow.task <- $input#0.task") && text.contains("input <- $input#1"), "{text}");
 }
+
+#[test]
+fn volumes_that_are_mounted_in_one_place() {
+    let mounted = |one: &str, other: &str| {
+        workflow(&format!(
+            "  initial_state: A\n  states:\n    A: {{ kind: ContainerRun, name: b, image: alpine, command: [ls], volumes: [{{ name: a, mount_path: {one} }}, {{ name: b, mount_path: {other} }}], transitions: [] }}\n"
+        ))
+    };
+    check_one(&mounted("/data", "/data/in"), expect![""]);
+    check_one(&mounted("/data", "/data"), expect![""]);
+    check_one(&mounted("/data", "/database"), expect![""]);
+    check_one(&mounted("/workspace", "/workspace/in"), expect![""]);
+}

@@ -112,13 +112,16 @@ fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, state: &mut Contai
 }
 
 fn read_volumes(reader: &Reader<'_>, node: &Node, state: &mut ContainerState) {
+    let mut mounts: Vec<Text> = Vec::new();
     for item in reader.list(node, "volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a volume") else { continue };
         state.volumes.extend(volume.require_text("name").cloned());
-        if let Some(path) = volume.require_text("mount_path")
-            && !path.value.starts_with('/')
-        {
-            reader.error("unknown-value", path.span, "`mount_path` must start with `/`");
+        if let Some(path) = volume.require_text("mount_path") {
+            if !path.value.starts_with('/') {
+                reader.error("unknown-value", path.span, "`mount_path` must start with `/`");
+            }
+            declared::overlap(reader, &mounts, path);
+            mounts.push(path.clone());
         }
         volume.boolean("read_only");
         volume.word("access_mode", declared::ACCESS);
