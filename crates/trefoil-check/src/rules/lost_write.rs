@@ -27,7 +27,7 @@ pub(super) fn run(cx: &mut Context<'_>) {
 }
 
 /// One node destroys what another one wrote.
-struct Lost {
+struct LostWrite {
     first: usize,
     second: usize,
     /// What the first wrote.
@@ -47,7 +47,7 @@ enum How {
     Unread,
 }
 
-fn lost<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph) -> Vec<Lost> {
+fn lost<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph) -> Vec<LostWrite> {
     let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((model.program.step(n.step)?.out?, at)));
     let writers: HashMap<SlotId, usize> = slots.collect();
     let mut composed: Vec<&'p [ComposedPart]> = Vec::new();
@@ -62,7 +62,7 @@ fn lost<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph) -> Vec<Lost> {
     flow_itself.into_iter().flat_map(walk::evaluated_by_flow).for_each(|e| e.sources(&mut see));
     let order = Order::of(graph);
     let read = all_read(model, flow);
-    let mut found: Vec<Lost> = Vec::new();
+    let mut found: Vec<LostWrite> = Vec::new();
     let mut seen = HashSet::default();
     for parts in composed {
         for (i, one) in parts.iter().enumerate().take(MOST) {
@@ -96,7 +96,7 @@ fn lost<'p>(model: &Model<'p>, flow: FlowId, graph: &Graph) -> Vec<Lost> {
                     continue;
                 };
                 if seen.insert((first, second)) {
-                    found.push(Lost { first, second, path: one.at.join("."), over: other.at.join("."), how });
+                    found.push(LostWrite { first, second, path: one.at.join("."), over: other.at.join("."), how });
                 }
             }
         }
@@ -139,7 +139,7 @@ fn always_follows(graph: &Graph, first: usize, second: usize) -> bool {
     graph.nodes.get(first).is_some_and(|node| node.fallback_of.is_empty())
 }
 
-fn report(cx: &mut Context<'_>, graph: &Graph, lost: &Lost) {
+fn report(cx: &mut Context<'_>, graph: &Graph, lost: &LostWrite) {
     let program = cx.model.program;
     let node = |at: usize| graph.nodes.get(at).map(|node| node.step);
     let (Some(first), Some(second)) = (node(lost.first), node(lost.second)) else { return };

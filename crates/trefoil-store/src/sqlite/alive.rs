@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::open::{make_folder, private_file};
-use super::place::Place;
+use super::place::StorePlace;
 use crate::blob::Hash;
 
 /// The files of the processes that act through this store.
@@ -22,7 +22,7 @@ pub struct Alive {
 
 impl Alive {
     /// Beside a store.
-    pub fn new(place: &Place) -> Self {
+    pub fn new(place: &StorePlace) -> Self {
         let mut folder = place.path.clone().into_os_string();
         folder.push("-owners");
         Self { folder: folder.into(), held: Mutex::default(), leases: AtomicI64::new(0) }

@@ -2,7 +2,7 @@
 
 use rusqlite::ErrorCode;
 
-use super::place::Place;
+use super::place::StorePlace;
 use crate::error::StoreError;
 
 /// What a piece of work with the database ends with.
@@ -31,7 +31,7 @@ impl From<StoreError> for Fault {
 
 impl Fault {
     /// As the store's callers see it.
-    pub fn at(self, place: &Place) -> StoreError {
+    pub fn at(self, place: &StorePlace) -> StoreError {
         match self {
             Self::Store(error) => error,
             Self::Sql(error) => of_sql(&error, place),
@@ -39,7 +39,7 @@ impl Fault {
     }
 }
 
-fn of_sql(error: &rusqlite::Error, place: &Place) -> StoreError {
+fn of_sql(error: &rusqlite::Error, place: &StorePlace) -> StoreError {
     let path = place.path.clone();
     let why = error.to_string();
     match error.sqlite_error_code() {

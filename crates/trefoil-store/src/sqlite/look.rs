@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{Done, Fault};
 use super::open::{APPLICATION, busy};
-use super::place::Place;
+use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
 /// Where the number of the application is in a file.
@@ -35,7 +35,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(place: &Place) -> Self {
+    fn of(place: &StorePlace) -> Self {
         let file = std::fs::metadata(&place.path).ok();
         let log = std::fs::metadata(place.wal()).map_or(0, |log| log.len());
         let changed = file.as_ref().and_then(|file| file.modified().ok());
@@ -50,12 +50,12 @@ impl Reader {
     }
 
     /// Whether what was read with it is what was in the file at one moment.
-    pub fn is_sound(&self, place: &Place) -> bool {
+    pub fn is_sound(&self, place: &StorePlace) -> bool {
         self.frozen.as_ref().is_none_or(|stamp| *stamp == Stamp::of(place))
     }
 }
 
-impl Place {
+impl StorePlace {
     /// Opens a connection that reads and changes nothing.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ use crate::record::{Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
 use alive::Alive;
-use place::Place;
+use place::StorePlace;
 use readers::Readers;
 use writer::{Where, Writer, checkpoint};
 
@@ -61,7 +61,7 @@ pub struct SqliteStore {
     /// None: it is only read.
     writer: Option<Writer>,
     alive: Alive,
-    place: Place,
+    place: StorePlace,
 }
 
 impl std::fmt::Debug for SqliteStore {
@@ -73,7 +73,7 @@ impl std::fmt::Debug for SqliteStore {
 impl SqliteStore {
     /// Opens a store; creates it, readable for this user only, if the file does not exist and [`Options::create`] says so.
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
-        let place = Place { path: path.into(), options };
+        let place = StorePlace { path: path.into(), options };
         let writer = Writer::open(place.clone())?;
         Ok(Self { readers: Readers::new(place.clone()), writer: Some(writer), alive: Alive::new(&place), place })
     }
@@ -85,10 +85,13 @@ impl SqliteStore {
     ///
     /// [`StoreError::Missing`] if there is no store yet.
     pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
-        let place = Place { path: path.into(), options };
+        let place = StorePlace { path: path.into(), options };
         if place.is_older()? {
             // Its records lack what this version reads.
-            drop(Writer::open(Place { options: Options { create: false, ..place.options.clone() }, ..place.clone() })?);
+            drop(Writer::open(StorePlace {
+                options: Options { create: false, ..place.options.clone() },
+                ..place.clone()
+            })?);
         }
         Ok(Self { readers: Readers::only(place.clone())?, writer: None, alive: Alive::new(&place), place })
     }

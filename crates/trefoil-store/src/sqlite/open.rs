@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::check;
 use super::fault::Done;
-use super::place::{Options, Place};
+use super::place::{Options, StorePlace};
 use crate::error::{Result, StoreError};
 
 /// `TREF`: what SQLite's own tools and `file` know a store by.
@@ -22,7 +22,7 @@ const FORMATS: &[&str] = &[
     include_str!("format-5.sql"),
 ];
 
-impl Place {
+impl StorePlace {
     /// Opens the connection that writes: creates the file, or brings it to the last format.
     pub fn writer(&self) -> Result<Connection> {
         self.create()?;

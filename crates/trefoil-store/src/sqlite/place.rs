@@ -44,14 +44,14 @@ impl Default for Options {
 
 /// A store's file.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct StorePlace {
     /// The file.
     pub path: PathBuf,
     /// How it is opened.
     pub options: Options,
 }
 
-impl Place {
+impl StorePlace {
     /// The write-ahead log.
     pub fn wal(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::fault::Done;
 use super::look::Reader;
-use super::place::Place;
+use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
 /// How many there are at most, and are kept for the next reading. Thousands of runs may want to read at once: a connection for
@@ -18,7 +18,7 @@ const MOST: usize = 8;
 /// Connections that read.
 #[derive(Clone)]
 pub struct Readers {
-    place: Arc<Place>,
+    place: Arc<StorePlace>,
     /// Whether nothing of the store is to be changed, not even by a connection that writes.
     only: bool,
     idle: Arc<Mutex<Vec<Reader>>>,
@@ -28,12 +28,12 @@ pub struct Readers {
 
 impl Readers {
     /// Of a file that a connection of this process writes.
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: StorePlace) -> Self {
         Self { place: Arc::new(place), only: false, idle: Arc::default(), turns: Arc::new(Semaphore::new(MOST)) }
     }
 
     /// Of a file that is only read. The first connection is opened now.
-    pub fn only(place: Place) -> Result<Self> {
+    pub fn only(place: StorePlace) -> Result<Self> {
         let first = place.onlooker()?;
         Ok(Self { only: true, idle: Arc::new(Mutex::new(vec![first])), ..Self::new(place) })
     }

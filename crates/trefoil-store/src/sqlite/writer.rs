@@ -18,7 +18,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 use super::fault::{Done, Fault};
-use super::place::Place;
+use super::place::StorePlace;
 use crate::error::{Result, StoreError};
 
 /// How much is committed together.
@@ -58,7 +58,7 @@ pub struct Writer {
 }
 
 struct Shared {
-    place: Place,
+    place: StorePlace,
     connection: Mutex<Connection>,
     queue: Mutex<Queue>,
     wake: Condvar,
@@ -76,7 +76,7 @@ struct Queue {
 /// Work that waits.
 trait Job: Send {
     /// Does it, inside a transaction. If it fails, what it did is to be undone.
-    fn work(&mut self, c: &Connection, place: &Place) -> Result<()>;
+    fn work(&mut self, c: &Connection, place: &StorePlace) -> Result<()>;
     /// Which sort it is.
     fn sort(&self) -> Sort;
     /// Says how it ended; an error if what it did was not kept.
@@ -91,7 +91,7 @@ struct Work<T, F> {
 }
 
 impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
-    fn work(&mut self, c: &Connection, place: &Place) -> Result<()> {
+    fn work(&mut self, c: &Connection, place: &StorePlace) -> Result<()> {
         let done = match self.work.take() {
             Some(work) => work(c).map_err(|fault| fault.at(place)),
             None => Err(StoreError::Closed),
@@ -116,7 +116,7 @@ impl<T: Send, F: FnOnce(&Connection) -> Done<T> + Send> Job for Work<T, F> {
 
 impl Writer {
     /// Opens the file.
-    pub fn open(place: Place) -> Result<Self> {
+    pub fn open(place: StorePlace) -> Result<Self> {
         let connection = Mutex::new(place.writer()?);
         let queue = Queue { jobs: VecDeque::new(), dirty: true, last: Instant::now(), closed: false };
         let shared = Arc::new(Shared { place, connection, queue: Mutex::new(queue), wake: Condvar::new() });
@@ -308,7 +308,7 @@ fn next_group(jobs: &mut VecDeque<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
 }
 
 /// Each job in a savepoint, or without one if it is the only one.
-fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &Place) -> Done<()> {
+fn together(c: &Connection, jobs: &mut [Box<dyn Job>], place: &StorePlace) -> Done<()> {
     if let [one] = jobs {
         // What it did is undone with the transaction.
         return Ok(one.work(c, place)?);
@@ -354,7 +354,7 @@ mod tests {
         for (durability, sure) in [(Durability::Sync, 2), (Durability::Batch, 1)] {
             let folder = tempfile::tempdir().unwrap();
             let options = Options { durability, ..Options::default() };
-            let writer = Writer::open(Place { path: folder.path().join("runs.db"), options }).unwrap();
+            let writer = Writer::open(StorePlace { path: folder.path().join("runs.db"), options }).unwrap();
             runtime.block_on(async {
                 for place in [Where::Here, Where::There] {
                     assert_eq!(writer.write_lazily(synchronous).await.unwrap(), 1);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use trefoil_machine::{ContentKey, EntryKind};
-use trefoil_runtime::driver::memo::{Found, Library};
+use trefoil_runtime::driver::memo::{FoundEntry, Library};
 use trefoil_store::{Content, Store};
 
 /// Runs that are looked at for one question.
@@ -18,18 +18,18 @@ pub struct StoredAnswers {
     store: Arc<dyn Store>,
     /// The run; none: all of them.
     only: Option<String>,
-    read: Mutex<Read>,
+    read: Mutex<ReadRun>,
 }
 
 /// What was read so far.
 #[derive(Default)]
-struct Read {
+struct ReadRun {
     /// Whether the store knows what its runs have asked for.
     noted: bool,
     runs: BTreeMap<String, Arc<OfRun>>,
 }
 
-type OfRun = BTreeMap<ContentKey, Vec<Found>>;
+type OfRun = BTreeMap<ContentKey, Vec<FoundEntry>>;
 
 impl fmt::Debug for StoredAnswers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +44,7 @@ impl StoredAnswers {
     }
 
     /// The runs that may have an answer, the newest first.
-    async fn runs(&self, read: &mut Read, content: ContentKey) -> Vec<String> {
+    async fn runs(&self, read: &mut ReadRun, content: ContentKey) -> Vec<String> {
         if let Some(run) = &self.only {
             return vec![run.clone()];
         }
@@ -59,7 +59,7 @@ impl StoredAnswers {
 
 #[async_trait]
 impl Library for StoredAnswers {
-    async fn answers(&self, own: &str, content: ContentKey) -> Vec<Found> {
+    async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry> {
         let mut read = self.read.lock().await;
         let mut all = Vec::new();
         for run in self.runs(&mut read, content).await {
@@ -99,7 +99,7 @@ async fn answers(store: &dyn Store, run: &str) -> trefoil_store::Result<OfRun> {
                 EntryKind::Completed { key, value, about } if about.model.is_some() => {
                     let content = about.from.as_ref().map(|cited| cited.content).or_else(|| asked.get(&key).copied());
                     came += 1;
-                    let one = Found { run: name.clone(), key: key.clone(), value, about };
+                    let one = FoundEntry { run: name.clone(), key: key.clone(), value, about };
                     found.extend(content.map(|content| (key, (came, content, one))));
                 }
                 // What came of these before is void.

@@ -10,7 +10,7 @@ use crate::{Fields, Reader};
 
 /// What the value of a key must be.
 #[derive(Clone, Copy)]
-pub enum Part {
+pub enum DeclaredPart {
     /// Text with something in it.
     Text,
     /// One of some words.
@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 /// A key: its name, what its value must be, whether it must be there.
-pub type DeclaredKey = (&'static str, Part, bool);
+pub type DeclaredKey = (&'static str, DeclaredPart, bool);
 
 /// The words of `image_pull_policy`.
 pub const PULL: &[(&str, ())] = &[("Always", ()), ("IfNotPresent", ()), ("Never", ())];
@@ -55,27 +55,33 @@ const METHODS: &[(&str, ())] = &[("GET", ()), ("POST", ()), ("PUT", ()), ("PATCH
 const OUTCOMES: &[(&str, ())] = &[("on_success", ()), ("on_failure", ()), ("always", ())];
 const CHANNELS: &[(&str, ())] = &[("email", ()), ("webhook", ()), ("rest", ()), ("sms", ())];
 
-const NETWORK_KEYS: &[DeclaredKey] =
-    &[("mode", Part::Word(NETWORK), false), ("allowlist", Part::Texts, false), ("denylist", Part::Texts, false)];
-const FILESYSTEM_KEYS: &[DeclaredKey] =
-    &[("read", Part::Texts, false), ("write", Part::Texts, false), ("read_only", Part::Flag, false)];
+const NETWORK_KEYS: &[DeclaredKey] = &[
+    ("mode", DeclaredPart::Word(NETWORK), false),
+    ("allowlist", DeclaredPart::Texts, false),
+    ("denylist", DeclaredPart::Texts, false),
+];
+const FILESYSTEM_KEYS: &[DeclaredKey] = &[
+    ("read", DeclaredPart::Texts, false),
+    ("write", DeclaredPart::Texts, false),
+    ("read_only", DeclaredPart::Flag, false),
+];
 const VOLUME_KEYS: &[DeclaredKey] = &[
-    ("name", Part::Text, true),
-    ("storage_class", Part::Word(STORAGE), false),
-    ("type", Part::Text, false),
-    ("provider", Part::Text, false),
-    ("config", Part::Any, false),
-    ("source", Part::Any, false),
-    ("mount_path", Part::Workspace, true),
-    ("access_mode", Part::Word(ACCESS), false),
-    ("size_limit", Part::Size, true),
-    ("ttl_hours", Part::Count(0, 1_000_000), false),
+    ("name", DeclaredPart::Text, true),
+    ("storage_class", DeclaredPart::Word(STORAGE), false),
+    ("type", DeclaredPart::Text, false),
+    ("provider", DeclaredPart::Text, false),
+    ("config", DeclaredPart::Any, false),
+    ("source", DeclaredPart::Any, false),
+    ("mount_path", DeclaredPart::Workspace, true),
+    ("access_mode", DeclaredPart::Word(ACCESS), false),
+    ("size_limit", DeclaredPart::Size, true),
+    ("ttl_hours", DeclaredPart::Count(0, 1_000_000), false),
 ];
 const ADVANCED_KEYS: &[DeclaredKey] = &[
-    ("warm_pool_size", Part::Count(0, 1_000_000), false),
-    ("startup_script", Part::Text, false),
-    ("health_check", Part::Any, false),
-    ("bootstrap_path", Part::Text, false),
+    ("warm_pool_size", DeclaredPart::Count(0, 1_000_000), false),
+    ("startup_script", DeclaredPart::Text, false),
+    ("health_check", DeclaredPart::Any, false),
+    ("bootstrap_path", DeclaredPart::Text, false),
 ];
 
 /// `security` apart from the time limit: `network` and `filesystem`.
@@ -90,9 +96,9 @@ pub fn security(security: &mut Fields<'_, '_>) {
 
 /// The amounts in `resources`; its time limit is for others.
 pub fn amounts(resources: &mut Fields<'_, '_>, disk: bool) {
-    read(resources, &[("cpu", Part::Count(1, 1_000_000), false), ("memory", Part::Size, false)]);
+    read(resources, &[("cpu", DeclaredPart::Count(1, 1_000_000), false), ("memory", DeclaredPart::Size, false)]);
     if disk {
-        read(resources, &[("disk", Part::Size, false)]);
+        read(resources, &[("disk", DeclaredPart::Size, false)]);
     }
 }
 
@@ -133,15 +139,15 @@ pub fn mounts(reader: &Reader<'_>, node: &Node) {
     for item in reader.list(node, "volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a volume") else { continue };
         let keys: &[DeclaredKey] = &[
-            ("name", Part::Text, false),
-            ("volume", Part::Text, false),
-            ("mount_path", Part::Text, false),
-            ("access_mode", Part::Word(ACCESS), false),
-            ("storage_class", Part::Word(STORAGE), false),
-            ("read_only", Part::Flag, false),
-            ("persistent", Part::Flag, false),
-            ("size_limit", Part::Size, false),
-            ("ttl_hours", Part::Count(0, 1_000_000), false),
+            ("name", DeclaredPart::Text, false),
+            ("volume", DeclaredPart::Text, false),
+            ("mount_path", DeclaredPart::Text, false),
+            ("access_mode", DeclaredPart::Word(ACCESS), false),
+            ("storage_class", DeclaredPart::Word(STORAGE), false),
+            ("read_only", DeclaredPart::Flag, false),
+            ("persistent", DeclaredPart::Flag, false),
+            ("size_limit", DeclaredPart::Size, false),
+            ("ttl_hours", DeclaredPart::Count(0, 1_000_000), false),
         ];
         read(&mut volume, keys);
         if volume.take("name").is_none() && volume.take("volume").is_none() {
@@ -164,12 +170,12 @@ pub fn schedule(reader: &Reader<'_>, node: &Node) {
     let Some(mut fields) = reader.fields(node, "schedule") else { return };
     let kinds = [("cron", 0), ("interval", 1), ("manual", 2)];
     match fields.require("type").and_then(|e| reader.word(&e.value, "type", &kinds)) {
-        Some(0) => read(&mut fields, &[("cron", Part::Cron, true), ("timezone", Part::Text, false)]),
-        Some(1) => read(&mut fields, &[("seconds", Part::Count(1, i64::MAX), true)]),
+        Some(0) => read(&mut fields, &[("cron", DeclaredPart::Cron, true), ("timezone", DeclaredPart::Text, false)]),
+        Some(1) => read(&mut fields, &[("seconds", DeclaredPart::Count(1, i64::MAX), true)]),
         Some(_) => {}
         None => return,
     }
-    read(&mut fields, &[("enabled", Part::Flag, false)]);
+    read(&mut fields, &[("enabled", DeclaredPart::Flag, false)]);
     fields.finish();
 }
 
@@ -180,10 +186,10 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
     for item in items.unwrap_or_default() {
         let Some(mut destination) = reader.fields(item, "a destination") else { continue };
         let keys: &[DeclaredKey] = &[
-            ("name", Part::Text, true),
-            ("condition", Part::Word(OUTCOMES), true),
-            ("type", Part::Word(CHANNELS), true),
-            ("transform", Part::Any, false),
+            ("name", DeclaredPart::Text, true),
+            ("condition", DeclaredPart::Word(OUTCOMES), true),
+            ("type", DeclaredPart::Word(CHANNELS), true),
+            ("transform", DeclaredPart::Any, false),
         ];
         read(&mut destination, keys);
         // What an address looks like is each channel's own business.
@@ -195,30 +201,30 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
 /// `output_handler` apart from `type` and `required`; `kind` is the word of its type. Its templates.
 pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) -> Vec<Text> {
     let keys: &[DeclaredKey] = match kind {
-        "agent" => &[("agent_id", Part::Text, true), ("input_template", Part::Template, false)],
+        "agent" => &[("agent_id", DeclaredPart::Text, true), ("input_template", DeclaredPart::Template, false)],
         "webhook" => &[
-            ("url", Part::Address, true),
-            ("method", Part::Word(METHODS), false),
-            ("headers", Part::Pairs, false),
-            ("body_template", Part::Template, false),
-            ("retry", Part::Any, false),
+            ("url", DeclaredPart::Address, true),
+            ("method", DeclaredPart::Word(METHODS), false),
+            ("headers", DeclaredPart::Pairs, false),
+            ("body_template", DeclaredPart::Template, false),
+            ("retry", DeclaredPart::Any, false),
         ],
         _ => return Vec::new(),
     };
     read(handler, keys);
-    read(handler, &[("timeout_seconds", Part::Count(1, 31_536_000), false)]);
-    let templates = keys.iter().filter(|(_, part, _)| matches!(part, Part::Template));
+    read(handler, &[("timeout_seconds", DeclaredPart::Count(1, 31_536_000), false)]);
+    let templates = keys.iter().filter(|(_, part, _)| matches!(part, DeclaredPart::Template));
     templates.filter_map(|(key, ..)| handler.entry(key)?.value.string().cloned()).collect()
 }
 
 /// `runtime` apart from model and temperature. Answers the keys that are there.
 pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
     let keys: &[DeclaredKey] = &[
-        ("language", Part::Text, false),
-        ("version", Part::Text, false),
-        ("image", Part::Text, false),
-        ("image_pull_policy", Part::Word(PULL), false),
-        ("isolation", Part::Word(ISOLATION), false),
+        ("language", DeclaredPart::Text, false),
+        ("version", DeclaredPart::Text, false),
+        ("image", DeclaredPart::Text, false),
+        ("image_pull_policy", DeclaredPart::Word(PULL), false),
+        ("isolation", DeclaredPart::Word(ISOLATION), false),
     ];
     read(runtime, keys);
     let reader = runtime.reader;
@@ -260,7 +266,7 @@ pub fn read(fields: &mut Fields<'_, '_>, keys: &[DeclaredKey]) {
     }
 }
 
-fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
+fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: DeclaredPart) {
     let node = &entry.value;
     let refuse = |help: &str| {
         let shown = node.string().map_or_else(|| node.describe().to_owned(), |t| format!("`{}`", t.value));
@@ -269,16 +275,16 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
     };
     let text = || reader.text(node, key).map(|t| &*t.value);
     match part {
-        Part::Text => {
+        DeclaredPart::Text => {
             if text().is_some_and(|t| t.trim().is_empty()) {
                 reader.error("missing-key", node.span, format!("`{key}` is blank"));
             }
         }
-        Part::Word(words) => drop(reader.word(node, key, words)),
-        Part::Flag => drop(reader.boolean(node, key)),
-        Part::Count(least, most) => drop(reader.integer(node, key, least..=most)),
-        Part::Share => drop(reader.number(node, key, 0.0..=1.0)),
-        Part::Size => match node.scalar() {
+        DeclaredPart::Word(words) => drop(reader.word(node, key, words)),
+        DeclaredPart::Flag => drop(reader.boolean(node, key)),
+        DeclaredPart::Count(least, most) => drop(reader.integer(node, key, least..=most)),
+        DeclaredPart::Share => drop(reader.number(node, key, 0.0..=1.0)),
+        DeclaredPart::Size => match node.scalar() {
             // A number of bytes, or a template of one.
             Some((Scalar::Int(1..), _)) => {}
             Some((Scalar::Str, t)) if is_size(&t.value) || t.value.contains("{{") => {}
@@ -287,27 +293,27 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
             }
             _ => reader.wrong_type(node, key, "an amount such as `512Mi`"),
         },
-        Part::Workspace => {
+        DeclaredPart::Workspace => {
             let inside = |t: &str| t == "/workspace" || t.starts_with("/workspace/");
             if text().is_some_and(|t| !inside(t)) {
                 refuse("use `/workspace` or a path under it");
             }
         }
-        Part::Address => {
+        DeclaredPart::Address => {
             let whole = |t: &str| t.starts_with("https://") || t.starts_with("http://") || t.starts_with("{{");
             if text().is_some_and(|t| !whole(t)) {
                 refuse("write the full URL, such as `https://example.org/results`");
             }
         }
-        Part::Cron => {
+        DeclaredPart::Cron => {
             if text().is_some_and(|t| !is_cron(t)) {
                 refuse("write five fields, such as `0 8 * * 1-5` for 8:00 on weekdays");
             }
         }
-        Part::Template => drop(reader.text(node, key)),
-        Part::Texts => drop(text_list(reader, node, key)),
-        Part::Pairs => drop(texts(reader, node, key)),
-        Part::Any => {}
+        DeclaredPart::Template => drop(reader.text(node, key)),
+        DeclaredPart::Texts => drop(text_list(reader, node, key)),
+        DeclaredPart::Pairs => drop(texts(reader, node, key)),
+        DeclaredPart::Any => {}
     }
 }
 

@@ -8,7 +8,7 @@ use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::consensus::{self, STRATEGIES};
-use super::declared::{self, Part};
+use super::declared::{self, DeclaredPart};
 use super::schema::{self, JsonSchema};
 use super::{duration, filled, spelled, text_list, words};
 use crate::{Fields, Reader};
@@ -247,12 +247,12 @@ fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<
 
 /// The keys of the older form's `semantic`.
 const OLD_SEMANTIC: &[declared::DeclaredKey] = &[
-    ("enabled", Part::Flag, false),
-    ("threshold", Part::Share, false),
-    ("prompt", Part::Text, false),
-    ("criteria", Part::Any, false),
-    ("judge_agent", Part::Text, false),
-    ("model", Part::Text, false),
+    ("enabled", DeclaredPart::Flag, false),
+    ("threshold", DeclaredPart::Share, false),
+    ("prompt", DeclaredPart::Text, false),
+    ("criteria", DeclaredPart::Any, false),
+    ("judge_agent", DeclaredPart::Text, false),
+    ("model", DeclaredPart::Text, false),
 ];
 const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
 

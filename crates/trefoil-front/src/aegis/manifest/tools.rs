@@ -2,7 +2,7 @@
 
 use trefoil_syntax::yaml::{Node, Text};
 
-use super::declared::{self, Part};
+use super::declared::{self, DeclaredPart};
 use crate::Reader;
 
 /// A tool that an agent's model may call.
@@ -26,7 +26,7 @@ fn tool(reader: &Reader<'_>, item: &Node) -> Option<Tool> {
     }
     let mut tool = reader.fields(item, "a tool")?;
     let (name, server) = (tool.require_text("name").cloned(), tool.text("server").cloned());
-    declared::read(&mut tool, &[("config", Part::Any, false)]);
+    declared::read(&mut tool, &[("config", DeclaredPart::Any, false)]);
     if server.is_some() {
         tool.no_effect(&["config"], "a server is configured in `trefoil.toml`");
     }

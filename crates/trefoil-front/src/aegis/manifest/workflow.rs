@@ -8,7 +8,7 @@ use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::Unit;
-use super::declared::{self, Part};
+use super::declared::{self, DeclaredPart};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
@@ -123,10 +123,10 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
     }
     if let Some(mut schedule) = spec.fields("default_schedule") {
         let keys: &[declared::DeclaredKey] = &[
-            ("cron", Part::Cron, false),
-            ("timezone", Part::Text, false),
-            ("jitter_seconds", Part::Count(0, i64::MAX), false),
-            ("enabled", Part::Flag, false),
+            ("cron", DeclaredPart::Cron, false),
+            ("timezone", DeclaredPart::Text, false),
+            ("jitter_seconds", DeclaredPart::Count(0, i64::MAX), false),
+            ("enabled", DeclaredPart::Flag, false),
         ];
         declared::read(&mut schedule, keys);
         schedule.misspelt();

@@ -26,7 +26,7 @@ use trefoil_template::Value;
 use crate::ports::Ports;
 use layer::Collect;
 pub use layer::{Layer, Lost};
-pub use shelf::{Found, Library, Shelf};
+pub use shelf::{FoundEntry, Library, Shelf};
 
 /// An activity of an earlier run that ended well.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ fn is_real(about: &About, by: Option<&str>) -> bool {
 }
 
 /// Where a result is: in which of the runs, under which key.
-type Place = (usize, Key);
+type ClaimPlace = (usize, Key);
 
 /// The results of earlier runs.
 #[derive(Debug, Clone, Default)]
@@ -68,11 +68,11 @@ pub struct Memo {
     /// The runs, the newest first.
     layers: Vec<Layer>,
     /// Where results are, by what was asked for: of the newest run first, each in the order in which they came.
-    by_content: BTreeMap<ContentKey, Vec<Place>>,
+    by_content: BTreeMap<ContentKey, Vec<ClaimPlace>>,
     /// What the run that uses this has asked for so far.
     asked: BTreeMap<Key, ContentKey>,
     /// Results whose steps the program of that run does not have.
-    gone: BTreeSet<Place>,
+    gone: BTreeSet<ClaimPlace>,
     /// Steps whose tools and commands may be done again.
     rerun: BTreeSet<String>,
     /// Answers of models in any earlier runs.
@@ -202,10 +202,10 @@ impl Memo {
     }
 
     /// What each of what is asked for at the same time can use.
-    pub fn find(&mut self, asked: &[Arc<Activity>]) -> Vec<Option<Place>> {
+    pub fn find(&mut self, asked: &[Arc<Activity>]) -> Vec<Option<ClaimPlace>> {
         self.asked.extend(asked.iter().map(|one| (one.key.clone(), one.content)));
-        let mut found: Vec<Option<Place>> = asked.iter().map(|one| self.own(one)).collect();
-        let mut taken: BTreeSet<Place> = found.iter().flatten().cloned().collect();
+        let mut found: Vec<Option<ClaimPlace>> = asked.iter().map(|one| self.own(one)).collect();
+        let mut taken: BTreeSet<ClaimPlace> = found.iter().flatten().cloned().collect();
         for (one, place) in asked.iter().zip(&mut found).filter(|(_, place)| place.is_none()) {
             *place = self.other(one, &taken);
             taken.extend(place.clone());
@@ -214,21 +214,21 @@ impl Memo {
     }
 
     /// The result of the same key and content.
-    fn own(&self, asked: &Activity) -> Option<Place> {
+    fn own(&self, asked: &Activity) -> Option<ClaimPlace> {
         let at = self.layers.iter().position(|layer| layer.has(&asked.key, asked.content))?;
         self.is_last_word(at, &asked.key, &asked.request).then(|| (at, asked.key.clone()))
     }
 
     /// A result of the same content that nothing else has a claim to.
-    fn other(&self, asked: &Activity, taken: &BTreeSet<Place>) -> Option<Place> {
+    fn other(&self, asked: &Activity, taken: &BTreeSet<ClaimPlace>) -> Option<ClaimPlace> {
         if matches!(asked.request, Request::Timer { .. }) {
             return None;
         }
-        let alike = |(at, key): &Place| {
+        let alike = |(at, key): &ClaimPlace| {
             let earlier = self.layers.get(*at).and_then(|layer| layer.by_key.get(key));
             earlier.is_some_and(|earlier| earlier.activity.labels == asked.labels)
         };
-        let may = |place: &&Place| {
+        let may = |place: &&ClaimPlace| {
             let (at, key) = place;
             let free = match self.asked.get(key) {
                 // Else it is taken, or has been used.
@@ -248,7 +248,7 @@ impl Memo {
     }
 
     /// Takes what was found. It is used up.
-    pub fn take(&mut self, asked: &Arc<Activity>, place: Option<Place>) -> Option<(Earlier, Cited)> {
+    pub fn take(&mut self, asked: &Arc<Activity>, place: Option<ClaimPlace>) -> Option<(Earlier, Cited)> {
         let taken = place.and_then(|(at, key)| {
             let layer = self.layers.get_mut(at)?;
             let earlier = layer.by_key.remove(&key)?;

@@ -16,12 +16,12 @@ use super::{Earlier, is_real};
 #[async_trait]
 pub trait Library: Send + Sync + std::fmt::Debug {
     /// The answers to that, the newest first, of other runs than `own`. What cannot be read has no answers.
-    async fn answers(&self, own: &str, content: ContentKey) -> Vec<Found>;
+    async fn answers(&self, own: &str, content: ContentKey) -> Vec<FoundEntry>;
 }
 
 /// An answer of an earlier run.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundEntry {
     /// The run.
     pub run: Arc<str>,
     /// What the call is called there.
@@ -38,7 +38,7 @@ pub struct Shelf {
     library: Arc<dyn Library>,
     /// Who makes up the answers of the run that uses this, if somebody does.
     made_up_by: Option<String>,
-    found: BTreeMap<ContentKey, VecDeque<Found>>,
+    found: BTreeMap<ContentKey, VecDeque<FoundEntry>>,
     used: BTreeSet<(String, Key)>,
 }
 
@@ -75,7 +75,7 @@ impl Shelf {
     pub fn take(&mut self, asked: &Arc<Activity>) -> Option<(Earlier, Cited)> {
         let Request::Model(_) = asked.request else { return None };
         loop {
-            let Found { run, key, value, about } = self.found.get_mut(&asked.content)?.pop_front()?;
+            let FoundEntry { run, key, value, about } = self.found.get_mut(&asked.content)?.pop_front()?;
             if !self.is_new(&run, &key, about.from.as_deref()) {
                 continue;
             }

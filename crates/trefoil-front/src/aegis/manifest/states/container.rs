@@ -3,7 +3,7 @@
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
 
-use crate::aegis::manifest::declared::{self, Part};
+use crate::aegis::manifest::declared::{self, DeclaredPart};
 use crate::aegis::manifest::{RefusedFeature, duration, filled, text_list, texts};
 use crate::{Fields, Reader};
 
@@ -37,7 +37,10 @@ pub fn read_one(
         retry.finish();
     }
     fields.boolean("read_only_root_filesystem");
-    declared::read(fields, &[("registry_credentials", Part::Text, false), ("network_mode", Part::Text, false)]);
+    declared::read(
+        fields,
+        &[("registry_credentials", DeclaredPart::Text, false), ("network_mode", DeclaredPart::Text, false)],
+    );
     if let Some(user) = fields.take("run_as_user") {
         match user.value.scalar() {
             Some((Scalar::Int(0..), _)) | Some((Scalar::Str, _)) => {}
