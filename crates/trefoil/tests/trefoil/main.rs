@@ -26,6 +26,8 @@ mod manifests;
 mod pages;
 mod plan;
 mod providers;
+#[cfg(feature = "store")]
+mod reused;
 mod schema;
 mod tool_loop;
 

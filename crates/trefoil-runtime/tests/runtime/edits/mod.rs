@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use trefoil_ir::Program;
 use trefoil_machine::key::{own_step, without_try};
-use trefoil_machine::{ContentKey, Entry, EntryKind, Prepared};
+use trefoil_machine::{ContentKey, Entry, EntryKind, Key, Prepared};
 use trefoil_runtime::RunOutcome;
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{self, Options};
@@ -144,6 +144,9 @@ async fn one(root: &Node, edit: Change, sums: &RefCell<Sums>) -> std::result::Re
             prop_assert!(!left.contains(&place), "{}: `{}` is asked for as it was, and not kept", what, result.key);
         }
     }
+    if !failed {
+        taken_back(&journal, (&before, &old), &after, what).await?;
+    }
     let mut sums = sums.borrow_mut();
     sums.cases += 1;
     sums.failed += u32::from(failed);
@@ -153,6 +156,56 @@ async fn one(root: &Node, edit: Change, sums: &RefCell<Sums>) -> std::result::Re
     let by = sums.by_change.entry(what).or_default();
     *by = (by.0 + 1, by.1 + kept.len(), by.2 + most);
     Ok(())
+}
+
+/// The edit is taken back, and what both runs have is used: it comes to what it came to at first, and no model is asked again. Tools,
+/// commands and people are, where the edited run has done something else there since.
+async fn taken_back(
+    journal: &Arc<MemoryJournal>,
+    (before, old): (&Arc<Program>, &Ran),
+    after: &Arc<Program>,
+    what: &str,
+) -> std::result::Result<(), TestCaseError> {
+    let both = memo_of(journal, after, "edited").await.over(memo_of(journal, before, "old").await);
+    let back = run(journal, before, "back", Some(both)).await;
+    if old.outcome.result.is_err() {
+        return Ok(());
+    }
+    prop_assert_eq!(back.shape(), old.shape(), "{} taken back", what);
+    let verified = driver::verify(Prepared::new(before.clone()), "back", &**journal).await.unwrap();
+    prop_assert_eq!(&verified.differences, &[], "{} taken back", what);
+    // One answer is used once, whichever run it is taken from.
+    let (mut used, mut asked) = (BTreeSet::new(), Vec::new());
+    for entry in &back.entries {
+        match &entry.kind {
+            EntryKind::Scheduled { key, sort, .. } if sort == "model" => asked.push(key.to_string()),
+            EntryKind::Completed { key, about, .. } => {
+                let Some(cited) = &about.from else { continue };
+                let there = cited.key.as_ref().unwrap_or(key).clone();
+                let origin = origin(journal, &cited.run, there);
+                prop_assert!(used.insert(origin.clone()), "{} taken back: {:?} is used twice", what, origin);
+            }
+            _ => {}
+        }
+    }
+    let failing = |key: &String| !old.results().iter().any(|had| without_try(&had.key) == without_try(key));
+    asked.retain(|key| !failing(key));
+    prop_assert_eq!(&asked, &Vec::<String>::new(), "{} taken back: what was answered is asked again", what);
+    Ok(())
+}
+
+/// Where a result was made.
+fn origin(journal: &MemoryJournal, run: &str, key: Key) -> (String, Key) {
+    for entry in journal.entries(run) {
+        if let EntryKind::Completed { key: known, about, .. } = entry.kind
+            && known == key
+            && let Some(cited) = about.from
+        {
+            let there = cited.key.clone().unwrap_or(key);
+            return origin(journal, &cited.run, there);
+        }
+    }
+    (run.to_owned(), key)
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! What an embedder does with runs that are kept: an edited flow, a fork, a comparison, a proof, answers of earlier runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
+use trefoil::runs::{Edit, Fate, Reason, Stored, TextSource, compare, verify};
+use trefoil::store::{Options, SqliteStore, Store};
+use trefoil::{Engine, Error, Flow};
+
+use crate::Folder;
+
+fn flow(second: &str) -> Flow {
+    let agent = |id: &str, prompt: &str| {
+        format!(
+            "id: {id}\nkind: llm\nmodel: {{ provider: openai, name: gpt-x }}\ninstruction: I.\nprompt: '{prompt}'\n"
+        )
+    };
+    let main =
+        "id: main\nkind: sequential\nsteps:\n  - ref: first\n  - ref: second\n    input: { text: '{{first}}' }\n";
+    let second = agent("second", second) + "inputSchema: { text: string }\n";
+    Flow::from_files(
+        "#main",
+        [("main.yaml", main.to_owned()), ("first.yaml", agent("first", "One.")), ("second.yaml", second)],
+    )
+    .unwrap()
+}
+
+/// Answers with what it is asked, and counts.
+#[derive(Clone, Default)]
+struct Model(Arc<AtomicU32>);
+
+#[async_trait]
+impl ModelProvider for Model {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let asked = request.messages.last().map(|m| m.content.to_text().to_string()).unwrap_or_default();
+        Ok(ModelAnswer::new(asked, Usage { input_tokens: 10, output_tokens: 3, ..Usage::default() }))
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "own:model".to_owned()
+    }
+}
+
+#[test]
+fn an_embedder_edits_forks_compares_verifies_and_uses_answers_again() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let folder = Folder::with(&[]);
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.0.join("runs.db"), Options::default()).unwrap());
+        let model = Model::default();
+        let engine = Engine::new().provider(model.clone()).store(store.clone());
+        let asked = || model.0.swap(0, Ordering::SeqCst);
+        let run = engine.start(&flow("{{text}} Two."), ()).unwrap();
+        let first = run.id().to_owned();
+        assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. Two.", 2));
+
+        // An edited flow: one step is kept, and the other one is done again because of two words.
+        let edited = engine.edit(&first, &flow("{{text}} And two."), &Edit::default()).await.unwrap();
+        let lines = edited.lines();
+        let run = edited.start().unwrap();
+        let second = run.id().to_owned();
+        assert_eq!((run.output::<String>().await.unwrap().as_str(), asked()), ("One. And two.", 1));
+        let all = lines.all();
+        let saved = Usage { input_tokens: 10, output_tokens: 3, unpriced_calls: 1, ..Usage::default() };
+        assert_eq!(all[0].fate, Fate::Kept { run: first.clone(), was: None, saved: Some(saved) });
+        let [Reason::Text(reason)] = all[1].reasons.as_slice() else { panic!("{all:?}") };
+        assert!(matches!(&reason.source, TextSource::File(Some(place)) if place.file == "second.yaml"), "{reason:?}");
+        assert_eq!(&reason.diff.now[reason.diff.hunks[0].now.clone()], "And two");
+
+        // What is saved is known in a chain of runs, too.
+        let forked = engine.fork(&second, &Edit { from: Some("second".to_owned()), ..Edit::default() }).await.unwrap();
+        let lines = forked.lines();
+        forked.start().unwrap().output::<String>().await.unwrap();
+        assert_eq!(asked(), 1);
+        let all = lines.all();
+        assert_eq!(all[0].fate, Fate::Kept { run: second.clone(), was: None, saved: Some(saved) });
+        assert_eq!((&all[1].fate, all[1].reasons.as_slice()), (&Fate::Again, [Reason::Wanted].as_slice()));
+        let unknown = engine.fork(&second, &Edit { from: Some("third".to_owned()), ..Edit::default() }).await;
+        assert!(matches!(unknown, Err(Error::NotStarted(_))));
+
+        let diff = compare(store.clone(), &first, &second).await.unwrap();
+        assert_eq!(diff.steps.iter().map(|step| step.is_same()).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(diff.steps[0].b.as_ref().unwrap().kept.as_ref().unwrap().run, first);
+        assert_eq!((diff.a.calls, diff.b.calls), (2, 1));
+        let verified = verify(store.clone(), &Stored::read(&*store, &second).await.unwrap()).await.unwrap();
+        assert!(verified.holds() && verified.ended && verified.cited[&first] == 1, "{verified:?}");
+
+        // Answers of any run, to whoever asks the same.
+        let ready = engine.clone().reuse_answers(None).ready(&flow("{{text}} Two.")).unwrap();
+        let reused = ready.reused();
+        ready.start(()).unwrap().output::<String>().await.unwrap();
+        assert_eq!((asked(), reused.all().len()), (0, 2));
+        assert!(reused.all().iter().all(|line| matches!(line.fate, Fate::Kept { .. })));
+        let without = Engine::new().provider(model.clone()).reuse_answers(None).ready(&flow("x")).err();
+        assert!(matches!(without, Some(Error::NotStarted(_))), "there is no store");
+    });
+}
