@@ -322,6 +322,13 @@ pub struct Basis {
     /// The steps whose tools and commands may be done again although they are not idempotent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
+    /// Model calls that the run may make. Results that it takes cost nothing and do not count, which the machine cannot know before:
+    /// it has no such limit, and whoever makes the calls holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u64>,
+    /// Micro-dollars that the run may spend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro: Option<u64>,
 }
 
 impl About {

@@ -230,6 +230,14 @@ impl Machine {
         }
     }
 
+    /// What a call may cost, in micro-dollars: what limits on money set aside for it.
+    pub fn may_cost(&self, activity: &Activity) -> u64 {
+        match &activity.request {
+            Request::Model(request) => money::may_cost(&self.core.flags, request),
+            _ => 0,
+        }
+    }
+
     /// Tokens and money spent so far.
     pub fn usage(&self) -> Usage {
         self.core.usage

@@ -13,7 +13,7 @@ use super::turn::Turn;
 use crate::blocks;
 use crate::error::RunError;
 use crate::event::EventKind;
-use crate::journal::Reserve;
+use crate::journal::{Flags, Reserve};
 use crate::request::{ModelRequest, Request, Usage};
 
 /// A limit that fails the run, in micro-dollars.
@@ -26,21 +26,25 @@ struct Ceiling {
     at: Option<Location>,
 }
 
+/// What is set aside for a call under a limit on money, in micro-dollars.
+pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
+    // Nobody knows yet which of them will answer.
+    let costs = flags.candidates(request.provider.as_deref(), &request.model).filter_map(|(_, price, window)| {
+        let price = price?;
+        match flags.reserve {
+            Reserve::Estimate => Some(expected(price, request)),
+            Reserve::Bound => at_most(price, request, window),
+        }
+    });
+    costs.max().unwrap_or(0)
+}
+
 impl Turn<'_> {
     /// What is set aside for a call, in micro-dollars. 0 where no limit makes it worth knowing.
     pub fn reserve(&self, request: &Request) -> u64 {
         let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
-        let flags = &self.core.flags;
-        // Nobody knows yet which of them will answer.
-        let costs = flags.candidates(request.provider.as_deref(), &request.model).filter_map(|(_, price, window)| {
-            let price = price?;
-            match flags.reserve {
-                Reserve::Estimate => Some(expected(price, request)),
-                Reserve::Bound => at_most(price, request, window),
-            }
-        });
-        costs.max().unwrap_or(0)
+        may_cost(&self.core.flags, request)
     }
 
     /// Why no limit on money can hold for a call, and what to do about it.

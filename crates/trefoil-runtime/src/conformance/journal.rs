@@ -136,6 +136,8 @@ fn one_of_each_kind() -> Vec<Entry> {
                 answers: false,
                 from: Some("draft".to_owned()),
                 rerun: vec!["send".to_owned()],
+                max_calls: Some(5),
+                max_cost_micro: None,
             })),
         })),
         EntryKind::Scheduled {

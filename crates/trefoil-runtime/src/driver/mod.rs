@@ -48,6 +48,7 @@ use past::{Reader, Teller, Using};
 pub use preview::preview;
 use recovery::Open;
 pub use recovery::{OnUnknown, Recovery};
+use reuse::Guard;
 use told::STOPPED;
 use turns::Driver;
 pub use verify::{Verified, look_on, replayed, verify};
@@ -196,6 +197,7 @@ pub fn run_prepared(
 fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> (Box<Driver>, Output) {
     let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
+    let guard = Guard::begin(&mut options);
     let Options { max_calls, max_cost_micro, reserve, .. } = options;
     let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
     let fallbacks = std::mem::take(&mut options.fallbacks);
@@ -211,7 +213,7 @@ fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut option
     let started = Started { run: id.clone(), at, program, input, flags, answers, models, basis };
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
-    let mut driver = Driver::new(machine, world, options);
+    let mut driver = Driver::new(machine, world, options, guard);
     driver.record(EntryKind::Started(Box::new(started)));
     driver.tell(began);
     (driver, output)
@@ -248,6 +250,7 @@ async fn take_up(
     mut options: Options,
 ) -> Result<Box<Driver>, Box<RunOutcome>> {
     let world = World::new(prepared, ports, run.into(), 0).with(&options);
+    let guard = Guard::go_on(&mut options);
     let mut memo = options.memo.take();
     let watched = read(&world, &options, &mut Using { teller: Teller(&world), memo: memo.as_mut() }).await;
     options.memo = memo;
@@ -292,7 +295,7 @@ async fn take_up(
     let world = Arc::new(World { execution, ..world });
     world.ports.events.caught_up();
     let Resumed { machine, notes, restart, output, kept, next_seq, .. } = resumed;
-    let mut driver = Driver::new(machine.in_pieces(), world, options);
+    let mut driver = Driver::new(machine.in_pieces(), world, options, guard);
     // The entry that reopens it has been replayed and is written now.
     driver.continue_at(next_seq.saturating_sub(u64::from(reopened.is_some())), kept);
     let open = Open { execution, notes, restart, output };

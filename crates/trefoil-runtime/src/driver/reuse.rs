@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Options;
 use super::activity::{Done, World};
 use super::memo::Memo;
 use super::recovery;
@@ -9,9 +10,77 @@ use super::turns::Driver;
 use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, EntryKind};
 use trefoil_machine::machine::Kept;
-use trefoil_machine::request::Activity;
+use trefoil_machine::request::{Activity, Request};
+use trefoil_prices::Dollars;
+
+/// Limits on what a run pays for that uses results of earlier runs. The machine has none then: it counts what it asks for, and does not
+/// know before what of that is there already.
+#[derive(Debug, Default)]
+pub struct Guard {
+    max_calls: Option<u64>,
+    max_cost_micro: Option<u64>,
+}
+
+impl Guard {
+    /// Of a run that begins.
+    pub fn begin(options: &mut Options) -> Self {
+        if options.memo.is_none() {
+            return Self::default();
+        }
+        let guard = Self { max_calls: options.max_calls.take(), max_cost_micro: options.max_cost_micro.take() };
+        if let Some(basis) = &mut options.basis {
+            (basis.max_calls, basis.max_cost_micro) = (guard.max_calls, guard.max_cost_micro);
+        }
+        guard
+    }
+
+    /// Of a run that goes on: as it began, unless somebody wants otherwise.
+    pub fn go_on(options: &mut Options) -> Self {
+        let (Some(_), Some(basis)) = (&options.memo, &options.basis) else { return Self::default() };
+        let changes = &mut options.changes;
+        Self {
+            max_calls: changes.max_calls.take().or(basis.max_calls),
+            max_cost_micro: changes.max_cost_micro.take().or(basis.max_cost_micro),
+        }
+    }
+}
 
 impl Driver {
+    /// Why nothing of this is done, if that would pass a limit.
+    fn over_limit(&self, next: &[&Arc<Activity>]) -> Option<RunError> {
+        let Guard { max_calls, max_cost_micro } = self.guard;
+        let is_call = |a: &Activity| matches!(a.request, Request::Model(_));
+        let first = next.iter().find(|a| is_call(a))?;
+        let count = |a: &&Arc<Activity>| is_call(a) && !a.again;
+        let asked = self.asked.iter().filter(count).count() as u64;
+        let (made, more) =
+            (self.machine.calls().saturating_sub(asked), next.iter().copied().filter(count).count() as u64);
+        let (message, help) = match (max_calls, max_cost_micro) {
+            (Some(limit), _) if made.saturating_add(more) > limit => {
+                let calls = if more == 1 { "1 more is needed".to_owned() } else { format!("{more} more are needed") };
+                (format!("call limit reached: {made} of {limit} calls made, and {calls}"), "--max-calls")
+            }
+            (_, Some(limit)) => {
+                let cost = |all: &mut dyn Iterator<Item = &Arc<Activity>>| {
+                    all.map(|a| self.machine.may_cost(a)).fold(0, u64::saturating_add)
+                };
+                let starting = self.starting.iter().map(|(activity, _)| activity);
+                let under_way = self.under_way.values().map(|one| &one.activity);
+                let open = cost(&mut starting.chain(under_way).chain(self.queue.calls()));
+                let (spent, more) = (self.machine.usage().cost_micro, cost(&mut next.iter().copied()));
+                if spent.saturating_add(open).saturating_add(more) <= limit {
+                    return None;
+                }
+                let said = format!("cost limit reached: {} of {} spent", Dollars(spent), Dollars(limit));
+                (format!("{said}, and what is next may cost {}", Dollars(open.saturating_add(more))), "--max-cost")
+            }
+            _ => return None,
+        };
+        let location = self.world.prepared.program.step(first.step).map(|step| step.origin);
+        let error = RunError { key: Some(first.key.clone()), location, ..RunError::new("BUDGET_EXCEEDED", message) };
+        Some(error.help(format!("allow more with `{help}`")))
+    }
+
     /// Looks for answers of earlier runs to what was asked for.
     pub(super) async fn look_up(&mut self) {
         let (run, models) = (&self.world.watch.run, &self.world.ports.models);
@@ -30,8 +99,9 @@ impl Driver {
             let open: Vec<_> = self.asked.iter().filter(|a| !is_kept(a)).cloned().collect();
             found = memo.find(&open);
             let lacking = open.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(asked, _)| asked);
-            if let Some(error) = would_repeat(&self.world, memo, lacking) {
-                // Whoever says that it may run again goes on with the run.
+            let error = would_repeat(&self.world, memo, lacking.clone());
+            if let Some(error) = error.or_else(|| self.over_limit(&lacking.collect::<Vec<_>>())) {
+                // Whoever says that it may go on, goes on with the run.
                 self.stays = true;
                 self.record(EntryKind::Suspended { wake_at: None });
                 return Err(error);

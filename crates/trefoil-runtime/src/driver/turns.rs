@@ -13,6 +13,7 @@ use super::activity::{self, Done, Performed, World};
 use super::cancel::{self, INTERRUPTED, Stop};
 use super::memo::Memo;
 use super::queue::{self, Queue, Ready};
+use super::reuse::Guard;
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
@@ -64,6 +65,8 @@ pub struct Driver {
     pub(super) stays: bool,
     /// Results from the time before the run was reopened.
     pub(super) kept: BTreeMap<Key, Kept>,
+    /// The limits of a run that uses them.
+    pub(super) guard: Guard,
     /// What earlier runs have.
     pub(super) memo: Option<Box<Memo>>,
 }
@@ -116,7 +119,7 @@ enum Ended {
 
 impl Driver {
     /// Nothing has happened yet.
-    pub fn new(machine: Machine, world: Arc<World>, options: Options) -> Box<Self> {
+    pub fn new(machine: Machine, world: Arc<World>, options: Options, guard: Guard) -> Box<Self> {
         let Options { cancel, recovery, linger_ms, places, memo, .. } = options;
         let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
         Box::new(Self {
@@ -140,6 +143,7 @@ impl Driver {
             finished: None,
             stays: false,
             kept: BTreeMap::new(),
+            guard,
             memo,
         })
     }

@@ -157,7 +157,7 @@ impl Engine {
         let memo = memo(store, stored, edit).await?;
         let started = stored.started.clone();
         let basis =
-            Basis { run: started.run.clone(), answers: false, from: edit.from.clone(), rerun: edit.rerun.clone() };
+            Basis { run: started.run.clone(), from: edit.from.clone(), rerun: edit.rerun.clone(), ..Basis::default() };
         let had = memo.results();
         let ready = self.clone().seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         Ok(Edited { ready, started, had })

@@ -374,7 +374,9 @@ fn money(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags, V
     };
     let money = Flags { prices, windows, reserve, fallbacks, ..Flags::default() };
     let limited = parts.max_cost_micro.is_some()
-        || begun.is_some_and(|begun| begun.flags.max_cost_micro.is_some())
+        || begun.is_some_and(|begun| {
+            begun.flags.max_cost_micro.or(begun.basis.as_ref().and_then(|basis| basis.max_cost_micro)).is_some()
+        })
         || prices::limits_cost(program);
     let mut missing = if limited { prices::missing(program, &money) } else { Vec::new() };
     if limited && strict && missing.is_empty() {

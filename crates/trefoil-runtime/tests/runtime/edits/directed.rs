@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use testbed::Build;
-use trefoil_ir::{CommandCall, Program, StepId, StepKind};
+use trefoil_ir::{CommandCall, OnItemFailure, Program, StepId, StepKind};
+use trefoil_machine::journal::{Basis, Changes};
 use trefoil_machine::{EntryKind, Prepared};
 use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::{self, Options};
@@ -187,6 +188,59 @@ fn a_step_that_is_gone_or_renamed_leaves_its_result_and_one_that_stays_does_not(
         let name = format!("{sent}-{}", after.steps.len());
         assert_eq!(desk.run(&after, &name, Some(desk.memo(&before, "old"))).0.len(), sent, "{name}");
     }
+}
+
+/// Branches at the same time, and what comes after them.
+fn branches(prompts: &[(&str, &str)]) -> Arc<Program> {
+    let mut b = Build::new();
+    let branches: Vec<StepId> = prompts.iter().map(|(label, prompt)| b.model(label, prompt)).collect();
+    let parallel = b.parallel("", &branches, OnItemFailure::Abort);
+    let last = b.model("last", "last");
+    let body = b.sequence("", &[parallel, last]);
+    let main = b.flow("main", body, None);
+    b.program(main)
+}
+
+#[test]
+fn what_is_kept_does_not_count_for_limits_and_what_would_pass_one_is_not_sent() {
+    let desk = Desk::new();
+    let before = branches(&[("a", "a"), ("b", "b"), ("c", "c")]);
+    desk.run(&before, "old", None);
+    let run = |after: &Arc<Program>, run: &str, max_calls: u64| {
+        desk.sent.lock().unwrap().clear();
+        let memo = Some(desk.memo(&before, "old"));
+        let options = Options { max_calls: Some(max_calls), basis: Some(Basis::default()), ..Desk::options(run, memo) };
+        let (prepared, ports) = (Prepared::new(after.clone()), desk.world.ports.clone());
+        let outcome = block_on(driver::run_prepared(prepared, Some("in".into()), ports, options));
+        (desk.sent.lock().unwrap().clone(), outcome)
+    };
+    let one = branches(&[("a", "a"), ("b", "other"), ("c", "c")]);
+    let (sent, outcome) = run(&one, "one", 1);
+    assert_eq!((sent, outcome.calls), (vec!["other".to_owned()], 1));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+
+    let two = branches(&[("a", "a"), ("b", "other"), ("c", "another")]);
+    let (sent, outcome) = run(&two, "two", 1);
+    let error = outcome.result.as_ref().unwrap_err();
+    assert_eq!((&*error.code, outcome.continues, outcome.calls, sent), ("BUDGET_EXCEEDED", true, 0, vec![]));
+    let verified = block_on(driver::verify(Prepared::new(two.clone()), "two", &*desk.world.journal)).unwrap();
+    assert!(verified.holds() && !verified.ended, "{verified:?}");
+    // It goes on under a higher limit, with what it uses.
+    let EntryKind::Started(started) = desk.world.journal.entries("two").remove(0).kind else { panic!() };
+    assert_eq!(started.basis.as_ref().unwrap().max_calls, Some(1));
+    let go_on = |max_calls: Option<u64>| {
+        let changes = Changes { max_calls, ..Changes::default() };
+        let basis = started.basis.as_deref().cloned();
+        let options = Options { basis, changes, ..Desk::options("two", Some(desk.memo(&before, "old"))) };
+        block_on(driver::resume_prepared(Prepared::new(two.clone()), "two", desk.world.ports.clone(), options))
+    };
+    assert_eq!(go_on(None).result.unwrap_err().code, "BUDGET_EXCEEDED");
+    assert!(desk.sent.lock().unwrap().is_empty());
+    let outcome = go_on(Some(2));
+    assert!(outcome.result.is_ok(), "{outcome:?}");
+    let mut sent = desk.sent.lock().unwrap().clone();
+    sent.sort();
+    assert_eq!(sent, ["another", "other"]);
 }
 
 /// A journal that was tampered with.
