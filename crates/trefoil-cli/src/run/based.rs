@@ -90,7 +90,7 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
         }
     }
     let kept = all.iter().filter(|line| matches!(line.fate, Fate::Kept { .. })).count();
-    let done = all.len().saturating_sub(kept);
+    let done = all.iter().filter(|line| matches!(line.fate, Fate::New | Fate::Again)).count();
     let (kept, done) = (count(kept, "result", "results"), count(done, "call", "calls"));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(&format!("{kept} of run {run} kept{saved}, {done} made"));

@@ -100,7 +100,9 @@ impl Driver {
             found = memo.find(&open);
             let lacking = open.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(asked, _)| asked);
             let error = would_repeat(&self.world, memo, lacking.clone());
-            if let Some(error) = error.or_else(|| self.over_limit(&lacking.collect::<Vec<_>>())) {
+            let lacking: Vec<_> = lacking.collect();
+            if let Some(error) = error.or_else(|| self.over_limit(&lacking)) {
+                self.memo.iter().for_each(|memo| memo.stop(lacking.iter().copied()));
                 // Whoever says that it may go on, goes on with the run.
                 self.stays = true;
                 self.record(EntryKind::Suspended { wake_at: None });

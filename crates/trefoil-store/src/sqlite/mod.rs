@@ -47,7 +47,7 @@ pub use place::{Durability, Options};
 /// Runs that are removed in one transaction: others write in between.
 const REMOVED: usize = 100;
 /// Transactions in which it is noted what runs have asked for. What is left then is noted the next time.
-const NOTED: usize = 5;
+const NOTED: usize = 3;
 /// Pages that are given back in one transaction.
 const PAGES: u32 = 2_000;
 

@@ -104,6 +104,8 @@ pub enum Reuse {
     },
     /// It is done: there was no such activity.
     New,
+    /// The run stops before it is done, or done again: see [`Reuse::Again`].
+    Stopped(Option<Box<Reuse>>),
     /// It is done again.
     Again {
         /// What was asked for at its place.
@@ -194,6 +196,13 @@ impl Memo {
         });
         self.gone = gone.map(|(at, (key, _))| (at, key.clone())).collect();
         self
+    }
+
+    /// The run stops before any of this is done.
+    pub fn stop<'a>(&self, asked: impl Iterator<Item = &'a Arc<Activity>>) {
+        let stopped =
+            asked.map(|asked| Decision { asked: asked.clone(), is: Reuse::Stopped(self.again(asked).map(Box::new)) });
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner).extend(stopped);
     }
 
     /// What became of what was asked for so far.

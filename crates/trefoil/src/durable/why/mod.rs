@@ -5,7 +5,7 @@ mod reason;
 mod words;
 
 use trefoil_machine::Key;
-use trefoil_machine::request::{Request, Usage};
+use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_runtime::driver::memo::{Decision, Lost, Reuse};
 
 pub use compare::Comparing;
@@ -39,6 +39,8 @@ pub enum Fate {
     New,
     /// It is done again.
     Again,
+    /// The run stopped before it was done.
+    Stopped,
     /// The earlier run has a result of it, and nothing asked for it.
     Unused,
 }
@@ -55,6 +57,7 @@ impl Fate {
             Self::Kept { .. } => "kept",
             Self::New => "new",
             Self::Again => "again",
+            Self::Stopped => "stops",
             Self::Unused => "unused",
         }
     }
@@ -73,14 +76,22 @@ pub fn line(decision: &Decision, comparing: &Comparing<'_>) -> Option<Line> {
             (Fate::Kept { run: run.clone(), was, saved: *used }, Vec::new())
         }
         Reuse::New => (Fate::New, Vec::new()),
-        Reuse::Again { lost: Some(lost), .. } => (Fate::Again, vec![of_lost(lost)]),
-        Reuse::Again { before, lost: None } => {
-            let compared = comparing.of(before, asked);
-            let reasons = if compared.is_empty() { vec![Reason::Other("its result was used")] } else { compared };
-            (Fate::Again, reasons)
+        Reuse::Stopped(again) => {
+            (Fate::Stopped, again.iter().flat_map(|again| because(again, asked, comparing)).collect())
         }
+        again @ Reuse::Again { .. } => (Fate::Again, because(again, asked, comparing)),
     };
     Some(Line { key: asked.key.clone(), fate, reasons })
+}
+
+/// Why something is done again.
+fn because(again: &Reuse, asked: &Activity, comparing: &Comparing<'_>) -> Vec<Reason> {
+    let Reuse::Again { before, lost } = again else { return Vec::new() };
+    if let Some(lost) = lost {
+        return vec![of_lost(lost)];
+    }
+    let compared = comparing.of(before, asked);
+    if compared.is_empty() { vec![Reason::Other("its result was used")] } else { compared }
 }
 
 fn of_lost(lost: &Lost) -> Reason {
