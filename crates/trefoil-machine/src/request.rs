@@ -356,6 +356,9 @@ pub struct Usage {
     /// used. They are not free.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced_calls: u64,
+    /// Model calls of runs that a tool started. What those used is in the figures above; the calls are counted nowhere else.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls_beneath: u64,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -406,5 +409,20 @@ impl Usage {
         self.unknown_calls = self.unknown_calls.saturating_add(other.unknown_calls);
         self.cost_micro = self.cost_micro.saturating_add(other.cost_micro);
         self.unpriced_calls = self.unpriced_calls.saturating_add(other.unpriced_calls);
+        self.calls_beneath = self.calls_beneath.saturating_add(other.calls_beneath);
+    }
+    /// Without what was told before.
+    #[must_use]
+    pub fn beyond(self, before: Usage) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
+            written_tokens: self.written_tokens.saturating_sub(before.written_tokens),
+            unknown_calls: self.unknown_calls.saturating_sub(before.unknown_calls),
+            cost_micro: self.cost_micro.saturating_sub(before.cost_micro),
+            unpriced_calls: self.unpriced_calls.saturating_sub(before.unpriced_calls),
+            calls_beneath: self.calls_beneath.saturating_sub(before.calls_beneath),
+        }
     }
 }

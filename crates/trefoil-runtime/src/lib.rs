@@ -10,11 +10,13 @@
 //! live beside them, and so do the suites that every implementation must pass. Knows nothing about HTTP, SQL, vendors or
 //! dialects.
 
+pub mod allowance;
 pub mod conformance;
 pub mod driver;
 pub mod limits;
 pub mod ports;
 
+pub use allowance::{Allowance, Part};
 pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
 pub use limits::{HostLimits, Places, ProviderLimits};
 pub use ports::{

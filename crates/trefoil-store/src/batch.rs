@@ -220,7 +220,9 @@ impl Batch {
 
     /// Adds what a record has of it.
     fn spend(&mut self, usage: Option<Usage>) {
-        self.spent.usage.add(Usage { written_tokens: 0, ..usage.unwrap_or_default() });
+        let usage = usage.unwrap_or_default();
+        self.spent.calls += usage.calls_beneath;
+        self.spent.usage.add(Usage { written_tokens: 0, calls_beneath: 0, ..usage });
     }
 
     fn note(&mut self, entry: &Entry) {

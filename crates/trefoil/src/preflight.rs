@@ -49,6 +49,8 @@ pub struct Host<'h> {
     pub tools: &'h dyn ToolHost,
     /// What is wrong with one of them.
     pub fault: &'h dyn Fn(&str) -> Option<&'h str>,
+    /// Whether a flow that is a tool has a human step of this name.
+    pub asks: &'h dyn Fn(&str) -> bool,
     /// Commands may run.
     pub commands: bool,
     /// Somebody is there to be asked.
@@ -176,6 +178,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
                 found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
                 continue;
             }
+            Meant::Nobody if (host.asks)(answer) => continue,
             Meant::Nobody => {}
         }
         let message = format!("there is no human step `{answer}`");

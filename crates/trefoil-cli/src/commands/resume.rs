@@ -108,10 +108,26 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
     }
     ids.sort();
     ids.dedup();
+    let mut own = Vec::new();
+    for run in ids {
+        if !is_continued_by_another(&store, &run)? {
+            own.push(run);
+        }
+    }
+    let ids = own;
     if ids.is_empty() && !args.show.quiet {
         output::note("no run can continue now");
     }
     Ok(ids)
+}
+
+/// Whether the run is the call of a tool of a run that has not ended: that one continues it, within its limits.
+fn is_continued_by_another(store: &Arc<SqliteStore>, run: &str) -> Result<bool, u8> {
+    let Some(parent) = wait(store.record(run))?.parent else { return Ok(false) };
+    match block_on(store.record(&parent))? {
+        Ok(above) => Ok(!above.status.is_end()),
+        Err(_) => Ok(false),
+    }
 }
 
 /// The runs that wait for what `--unknown` decides.

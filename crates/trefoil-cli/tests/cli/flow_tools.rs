@@ -67,6 +67,27 @@ fn a_flow_of_another_format_is_a_tool_whose_run_outlives_its_caller() {
 }
 
 #[test]
+fn answers_given_beforehand_are_for_the_steps_of_called_flows_too() {
+    let folder = shipping("../other/ship.yaml");
+    let args = |name: &'static str| {
+        [
+            "run",
+            "flows/caller.yaml",
+            "--model",
+            "scripted=script.yaml",
+            "--input",
+            "tea",
+            "--ephemeral",
+            "--answer",
+            name,
+        ]
+    };
+    let ran = run(&folder, &args("ok=yes"));
+    assert_eq!(ran.exits(0).json()["text"], "shipped");
+    run(&folder, &args("okay=yes")).exits(2).says(&["unknown-answer", "there is no human step `okay`"]);
+}
+
+#[test]
 fn a_flow_that_does_not_load_stops_its_callers_before_they_start() {
     let folder = shipping("../other/gone.yaml");
     let ran = run(&folder, &["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea"]);

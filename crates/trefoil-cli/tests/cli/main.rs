@@ -10,6 +10,7 @@
 
 mod attacks;
 mod bad_input;
+mod bomb;
 mod cancel;
 mod check;
 mod corpus;
@@ -23,6 +24,7 @@ mod durable;
 mod edited;
 mod examples;
 mod fix;
+mod flow_limits;
 mod flow_tools;
 #[cfg(unix)]
 mod formats;
@@ -39,6 +41,7 @@ mod mcp;
 #[cfg(all(feature = "mcp", unix))]
 mod mcp_others;
 #[cfg(unix)]
+mod model_neighbours;
 mod offer;
 mod pages;
 mod plan_graph_ir;

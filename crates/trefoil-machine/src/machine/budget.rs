@@ -13,6 +13,17 @@ use crate::event::EventKind;
 use crate::key::Key;
 use crate::request::{Request, Usage};
 
+/// What may still be used of something; none: as much as there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Model calls.
+    pub calls: Option<u64>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+    /// Micro-dollars.
+    pub cost_micro: Option<u64>,
+}
+
 /// A ceiling on model calls that fails the run.
 struct Ceiling {
     limit: u64,
@@ -47,7 +58,8 @@ impl Turn<'_> {
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.tokens = call.tokens.saturating_add(usage.total());
             call.cost = call.cost.saturating_add(cost);
-            call.calls += u64::from(is_model && !again);
+            call.calls = call.calls.saturating_add(u64::from(is_model && !again)).saturating_add(usage.calls_beneath);
+            call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
             let Some((bit, text)) = exceeded(budget, call, now.saturating_sub(call.began_ms)) else {
@@ -117,7 +129,7 @@ impl Turn<'_> {
     fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
         let operator = self.core.flags.max_calls;
         let mut all: Vec<Ceiling> =
-            operator.map(|limit| Ceiling { limit, used: self.core.calls, at: None }).into_iter().collect();
+            operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), at: None }).into_iter().collect();
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
             at = call.caller;
@@ -128,6 +140,25 @@ impl Turn<'_> {
             all.extend(budget.max_calls.map(|limit| Ceiling { limit, used: call.asked, at }));
         }
         all
+    }
+
+    /// What the flows around a frame may still use before a ceiling of theirs fails the run. The operator's ceilings are none of
+    /// them: they hold for all runs of a tree together, at any time.
+    pub fn room(&self, f: FrameId) -> Room {
+        let mut room = Room::default();
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        for ceiling in self.ceilings(f).iter().filter(|ceiling| ceiling.at.is_some()) {
+            room.calls = least(room.calls, Some(ceiling.limit.saturating_sub(ceiling.used)));
+        }
+        room.cost_micro = self.room_of_money(f);
+        let mut at = self.core.frames.get(f).map(|f| f.activation);
+        while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
+            at = call.caller;
+            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
+            let limit = budget.filter(|b| b.on_exceeded == OnExceeded::Abort).and_then(|b| b.max_tokens);
+            room.tokens = least(room.tokens, limit.map(|limit| limit.saturating_sub(call.tokens)));
+        }
+        room
     }
 
     /// The run ends at a ceiling on calls.

@@ -40,9 +40,12 @@ static ONCE_MORE: Retry = Retry {
 /// The longest wait that a provider may ask for where nothing else limits it: as long as a call may take.
 const LONGEST_WAIT_MS: u64 = 600_000;
 
-/// Where the manifest has the limit that ended a model call.
+/// Where the manifest has what ended a model call: a limit, or a model that its provider does not know or does not let this key use.
 fn limit(step: &Step, error: &RunError) -> Option<Location> {
     let StepKind::Model(call) = &step.kind else { return None };
+    if matches!(error.cause, Some(Cause::Status(401 | 403 | 404))) {
+        return Some(call.model.origin);
+    }
     let name = match &*error.code {
         "ANSWER_TRUNCATED" => "max_tokens",
         // A limit of the operator's has words of its own.

@@ -45,6 +45,7 @@ use crate::journal::{Changes, Flags, Lost};
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
 
+pub use budget::Room;
 pub use intake::{effective as effective_input, faults as input_faults};
 pub use prepared::Prepared;
 pub use replay::{Difference, Kept, Past, Rebuild, Reopening, Replay, Resumed, Scan, Unwatched, Watcher, What};
@@ -164,6 +165,7 @@ impl Machine {
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.tokens = call.tokens.saturating_add(usage.total());
             call.cost = call.cost.saturating_add(usage.cost_micro);
+            call.asked = call.asked.saturating_add(usage.calls_beneath);
             at = call.caller;
         }
         if usage.unpriced_calls > 0
@@ -215,6 +217,11 @@ impl Machine {
         self.turn(|turn| turn.finish(Err(RunError::new("CANCELLED", "the run was cancelled"))))
     }
 
+    /// Stops everything; the run ends with this.
+    pub fn end(&mut self, error: RunError) -> Output {
+        self.turn(|turn| turn.finish(Err(error)))
+    }
+
     /// Whether the run has ended.
     pub fn is_finished(&self) -> bool {
         self.core.finished
@@ -243,9 +250,21 @@ impl Machine {
         self.core.usage
     }
 
-    /// Model calls begun so far, failed and cancelled ones included.
+    /// Model calls begun so far, failed and cancelled ones and those of runs that tools started included.
     pub fn calls(&self) -> u64 {
-        self.core.calls
+        self.core.all_calls()
+    }
+
+    /// Micro-dollars: what calls have cost or are taken to have cost, and what is set aside for those under way.
+    pub fn spent_and_set_aside(&self) -> u64 {
+        let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
+        self.core.pending.values().map(|pending| pending.reserved).fold(spent, u64::saturating_add)
+    }
+
+    /// What an activity under way may use of the ceilings of the flows around it.
+    pub fn room(&mut self, key: &Key) -> Room {
+        let Some(frame) = self.core.pending.get(key).map(|pending| pending.frame) else { return Room::default() };
+        Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core }.room(frame)
     }
 
     /// How many steps and flow calls are active: 0 once the run has ended.

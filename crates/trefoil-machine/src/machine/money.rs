@@ -123,6 +123,12 @@ impl Turn<'_> {
         all
     }
 
+    /// What the limits of the flows around a step leave, in micro-dollars.
+    pub fn room_of_money(&self, f: FrameId) -> Option<u64> {
+        let ceilings = self.cost_ceilings(f).into_iter().filter(|ceiling| ceiling.at.is_some());
+        ceilings.map(|c| c.limit.saturating_sub(c.spent.saturating_add(c.under_way))).min()
+    }
+
     /// Whether a frame belongs to a flow call, or to one beneath it.
     fn is_inside(&self, f: FrameId, around: ActivationId) -> bool {
         let same = |a: ActivationId| match (self.core.activations.call(a), self.core.activations.call(around)) {

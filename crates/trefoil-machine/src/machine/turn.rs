@@ -105,6 +105,11 @@ impl Core {
         (self.calls, self.answered) = (before.calls, before.answered);
     }
 
+    /// Model calls begun, those of runs that tools started included.
+    pub fn all_calls(&self) -> u64 {
+        self.calls.saturating_add(self.usage.calls_beneath)
+    }
+
     /// Before the start.
     pub fn new(flags: Flags) -> Self {
         Self {
@@ -258,8 +263,13 @@ impl<'p> Turn<'p> {
                     Err(error) => Outcome::Failed(Box::new(error)),
                 };
                 // Spending first: an answer that broke the budget is not acted on.
-                if self.spend(f, completion.usage, pending.reserved) {
-                    self.push(Task::Completed(f, outcome));
+                if !self.spend(f, completion.usage, pending.reserved) {
+                    return;
+                }
+                match outcome {
+                    // A limit of this run's that what a tool started has come to. No policy of the step's is above it.
+                    Outcome::Failed(error) if !model && error.code == "BUDGET_EXCEEDED" => self.at_limit(f, *error),
+                    outcome => self.push(Task::Completed(f, outcome)),
                 }
             }
             Purpose::Timeout => self.timed_out(f),
@@ -276,6 +286,13 @@ impl<'p> Turn<'p> {
                 Err(error) => self.undecided(f, &completion.key, error),
             },
         }
+    }
+
+    /// Ends the run at a limit that a step has come to.
+    fn at_limit(&mut self, f: FrameId, error: RunError) {
+        let key = self.core.frames.get(f).map(|f| f.key.clone());
+        let location = self.step_of(f).map(|(_, step)| step.origin);
+        self.finish(Err(RunError { key, location, ..error }));
     }
 
     /// Ends the run.

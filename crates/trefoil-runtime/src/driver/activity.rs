@@ -1,5 +1,6 @@
 //! One activity, from its request to what came of it.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::drafts::Drafts;
 use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
+use crate::allowance::Part;
 use crate::limits::CallPermit;
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
@@ -23,6 +25,9 @@ use trefoil_machine::machine::Prepared;
 use trefoil_machine::request::{
     Activity, CommandRequest, HumanRequest, Request, ToolRequest, ToolSpec, ToolsRequest, Usage,
 };
+
+/// Arguments that are named where a tool failed.
+const NAMED: usize = 10;
 
 /// What activities work with.
 pub struct World {
@@ -38,6 +43,8 @@ pub struct World {
     pub secrets: Arc<SeenValues>,
     /// When what has come of answers is kept, if it is.
     pub drafts: Option<Drafts>,
+    /// What calls of tools have used that may be made again: the run has counted it.
+    pub counted: BTreeMap<Key, Usage>,
 }
 
 impl World {
@@ -46,7 +53,7 @@ impl World {
         let secrets = Arc::new(SeenValues::of(&*ports.secrets, &prepared.holes));
         let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
         let drafts = ports.journal.keeps_drafts().then(Drafts::default);
-        Self { prepared, ports, watch, execution, secrets, drafts }
+        Self { prepared, ports, watch, execution, secrets, drafts, counted: BTreeMap::new() }
     }
 
     /// With what its options say is to be hidden.
@@ -148,7 +155,8 @@ pub async fn perform(
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => {
             let (result, repeatable) = tool(&at, request).await;
-            Came { usage: meter.told(), repeatable, ..result.into() }
+            let counted = meter.part().map(Part::counted).unwrap_or_default();
+            Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, ..result.into() }
         }
         Request::Describe(wanted) => describe(&at, wanted).await.into(),
         Request::Command(request) => command(&at, request).await.into(),
@@ -162,6 +170,7 @@ pub async fn perform(
         }
         Request::Decide(question) => question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into(),
     };
+    world.secrets.keep(&meter.secrets());
     came.result = match came.result {
         Ok(value) if !value.is_within_limits() => Err(RunError::too_large("what came back")),
         Ok(value) => Ok(world.secrets.scrub_value(value)),
@@ -228,10 +237,26 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> (Result<Value, RunError>, b
         Ok(arguments) => arguments,
         Err(error) => return (Err(error), false),
     };
-    let request = ToolRequest { arguments, ..request.clone() };
-    let came = tools.call(at.site(), &request).await;
-    let repeatable = tools.is_idempotent(&request) && came.is_err();
-    (came.map_err(|error| tool_error(&request.name, error)), repeatable)
+    let filled = ToolRequest { arguments, ..request.clone() };
+    let came = tools.call(at.site(), &filled).await;
+    let repeatable = tools.is_idempotent(&filled) && came.is_err();
+    let failed = |error| RunError {
+        sent: Some(sent(request, &at.world.shown(&request.arguments)).into()),
+        ..tool_error(&request.name, error)
+    };
+    (came.map_err(failed), repeatable)
+}
+
+/// What was sent to a tool: which arguments, and how much that was. What they say is in the trace.
+fn sent(request: &ToolRequest, shown: &Value) -> String {
+    let names: Vec<&str> = shown.as_object().into_iter().flat_map(|object| object.keys()).map(|name| &**name).collect();
+    let more = names.len().saturating_sub(NAMED);
+    let mut all = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        all.push_str(&format!(" and {more} more"));
+    }
+    let with = if names.is_empty() { "no arguments".to_owned() } else { all };
+    format!("`{}` with {with}, {} bytes", request.name, shown.to_json().to_string().len())
 }
 
 /// What tools say about themselves, in the order of what is asked for.
@@ -260,6 +285,7 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
     match error {
         ToolError::Timeout => RunError::new("TOOL_TIMEOUT", format!("`{name}` timed out")).cause(Cause::Timeout),
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
+        ToolError::Limit(why) => RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}")),
         ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
         ToolError::Status { status, message, retry_after_ms } => {
             let error = RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status));

@@ -160,17 +160,44 @@ fn mask_error(mut error: RunError, values: &[String]) -> RunError {
     error
 }
 
-/// Messages repeat the beginning of a text, and the cut may go through a value: then its first part is before the mark.
+/// What says that a text is only a part of another one.
+const CUTS: [&str; 2] = ["...", "…"];
+
+/// Messages repeat the beginning or the end of a text, and the cut may go through a value: then a part of it is beside the mark.
 fn mask_cut(text: &str, values: &[String]) -> String {
-    let Some((before, after)) = text.split_once("...") else { return text.to_owned() };
-    for value in values {
-        let parts = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
-        let part = parts.filter_map(|at| value.get(..at)).find(|part| before.ends_with(part));
-        if let Some(kept) = part.and_then(|part| before.strip_suffix(part)) {
-            return format!("{kept}{HIDDEN}...{after}");
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, mark)) = CUTS.iter().filter_map(|mark| Some((rest.find(mark)?, *mark))).min() {
+        let (before, after) = rest.split_at(at);
+        out.push_str(before);
+        if let Some(part) = values.iter().filter_map(|value| first_part(value, &out)).max() {
+            out.truncate(out.len() - part);
+            out.push_str(HIDDEN);
+        }
+        out.push_str(mark);
+        rest = after.get(mark.len()..).unwrap_or_default();
+        if let Some(part) = values.iter().filter_map(|value| last_part(value, rest)).max() {
+            out.push_str(HIDDEN);
+            rest = rest.get(part..).unwrap_or_default();
         }
     }
-    text.to_owned()
+    out.push_str(rest);
+    out
+}
+
+/// How much of the beginning of a value a text ends with, if that is enough to tell.
+fn first_part(value: &str, text: &str) -> Option<usize> {
+    let ends = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
+    ends.into_iter().find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
+}
+
+/// How much of the end of a value a text begins with, spaces aside.
+fn last_part(value: &str, text: &str) -> Option<usize> {
+    let trimmed = text.trim_start();
+    let spaces = text.len() - trimmed.len();
+    let starts = value.char_indices().map(|(at, _)| at).skip(1).filter(|at| value.len() - at >= SHORTEST);
+    let part = starts.filter_map(|at| value.get(at..)).find(|part| trimmed.starts_with(part))?;
+    Some(spaces + part.len())
 }
 
 fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
@@ -293,6 +320,10 @@ mod tests {
         let shown = |message: &str| seen.hide_error(RunError::new("MODEL_ERROR", message)).message;
         assert_eq!(shown("it begins `the key hunter22-an...`"), "it begins `the key ***...`");
         assert_eq!(shown("it begins `hunt...`"), "it begins `hunt...`", "too short to tell");
+        assert_eq!(shown("so... then hunter22-a…"), "so... then ***…", "whatever was cut before");
+        assert_eq!(shown("…nter22-and-more, and …and-more"), "…***, and …***");
+        assert_eq!(shown("more... hunter22-…22-and-more"), "more... ***…***");
+        assert_eq!(shown("… more of it"), "… more of it");
     }
 
     #[test]

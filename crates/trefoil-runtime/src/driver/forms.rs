@@ -38,6 +38,8 @@ pub fn forms(value: &str) -> Vec<String> {
             all.push(form);
         }
     };
+    // On one line, as messages have it.
+    add(value.split_whitespace().collect::<Vec<_>>().join(" "));
     // In JSON, and in JSON that is a text in JSON; also as those write it who keep to ASCII.
     let once = quoted(value);
     for form in [&once, &quoted(&once)] {
@@ -139,6 +141,11 @@ mod tests {
             }
         }
         assert!(!hides("s3cr3t") && !hides("c3Nl"));
+    }
+
+    #[test]
+    fn a_value_of_several_lines_is_known_on_one() {
+        assert!(forms("-----BEGIN KEY-----\nMIIB\n").contains(&"-----BEGIN KEY----- MIIB".to_owned()));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! are stored. Holes are filled just before the effect, and secret values are masked in whatever comes back.
 
 mod activity;
+mod beneath;
 mod cancel;
 mod drafts;
 mod fill;
@@ -25,12 +26,14 @@ mod turns;
 mod verify;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{Program, SEMANTICS};
 use trefoil_prices::Price;
 use trefoil_template::{HoleKind, Value};
 
+use crate::allowance::Part;
 use crate::limits::Places;
 use crate::ports::{Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
@@ -79,6 +82,8 @@ pub struct Options {
     pub holes: Vec<(HoleKind, Arc<str>)>,
     /// The same by their values: keys of providers.
     pub keys: Vec<Secret>,
+    /// The part of another run's allowance that the run has, if it was started by one of that run's tools.
+    pub within: Option<Part>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].
@@ -121,6 +126,7 @@ impl Default for Options {
             places: None,
             holes: Vec::new(),
             keys: Vec::new(),
+            within: None,
             sources: Vec::new(),
             bundle: None,
             memo: None,
@@ -249,11 +255,14 @@ async fn take_up(
     ports: Ports,
     mut options: Options,
 ) -> Result<Box<Driver>, Box<RunOutcome>> {
-    let world = World::new(prepared, ports, run.into(), 0).with(&options);
+    let mut world = World::new(prepared, ports, run.into(), 0).with(&options);
     let guard = Guard::go_on(&mut options);
     let mut memo = options.memo.take();
-    let watched = read(&world, &options, &mut Using { teller: Teller(&world), memo: memo.as_mut() }).await;
+    let mut counted = BTreeMap::new();
+    let mut using = Using { teller: Teller(&world), memo: memo.as_mut(), counted: &mut counted };
+    let watched = read(&world, &options, &mut using).await;
     options.memo = memo;
+    world.counted = counted;
     let ReadJournal { first, mut replay, last } = match watched {
         Ok(read) => read,
         Err(error) => return Err(RunOutcome::failed(run, error).into()),

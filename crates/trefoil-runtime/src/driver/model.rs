@@ -152,7 +152,9 @@ fn model_error(error: ModelError) -> RunError {
         ModelErrorKind::Status(status) => RunError::new("MODEL_ERROR", error.message).cause(Cause::Status(status)),
         ModelErrorKind::Network => RunError::new("MODEL_ERROR", error.message).cause(Cause::Network),
         ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
-        ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
+        ModelErrorKind::Credit | ModelErrorKind::Protocol | ModelErrorKind::Setup => {
+            RunError::new("MODEL_ERROR", error.message)
+        }
     };
     failed.help = error.help.map(Into::into);
     failed.sent = error.sent.map(Into::into);

@@ -1,10 +1,15 @@
 //! What a replay shows, told as if it happened now: with the same numbers, in the same order.
 
+use std::collections::BTreeMap;
+
 use super::Options;
 use super::activity::World;
 use super::memo::Memo;
 use super::told::Untold;
 use trefoil_machine::event::EventKind;
+use trefoil_machine::journal::About;
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Past, Started, Unwatched, Watcher};
 
 /// Tells whoever watches a run what its journal has.
@@ -45,6 +50,8 @@ pub struct Using<'w> {
     pub teller: Teller<'w>,
     /// What the earlier run has, if there is one.
     pub memo: Option<&'w mut Memo>,
+    /// What calls of tools have used that may be made again.
+    pub counted: &'w mut BTreeMap<Key, Usage>,
 }
 
 impl Reader for Using<'_> {
@@ -61,6 +68,10 @@ impl Watcher for Using<'_> {
                 Past::Ended(activity, _, about) => about.from.iter().for_each(|cited| memo.used(&activity.key, cited)),
                 _ => {}
             }
+        }
+        if let Past::Ended(Activity { key, request: Request::Tool(_), .. }, _, About { usage: Some(usage), .. }) = &past
+        {
+            self.counted.entry(key.clone()).or_default().add(*usage);
         }
         self.teller.past(at_ms, past);
     }

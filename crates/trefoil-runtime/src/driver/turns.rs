@@ -17,6 +17,7 @@ use super::reuse::Guard;
 use super::suspend::{self, Suspended};
 use super::told::{STOPPED, Untold};
 use super::{Cancel, Options, Recovery, RunOutcome};
+use crate::allowance::Allowance;
 use crate::limits::CallPermit;
 use crate::ports::{Arrived, Meter};
 use trefoil_machine::error::RunError;
@@ -54,8 +55,14 @@ pub struct Driver {
     pub(super) done: Vec<Done>,
     /// What came in for these is in the buffer.
     pub(super) settled: Vec<Key>,
-    work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
+    pub(super) work: FuturesUnordered<Abortable<BoxFuture<'static, Performed>>>,
     pub(super) under_way: IndexMap<Key, UnderWay>,
+    /// Of calls of tools that were stopped: those that bring something to an end.
+    pub(super) winding: Vec<(Arc<Activity>, Arc<Meter>)>,
+    /// What this run may use, with those above it and beneath it.
+    pub(super) allowance: Arc<Allowance>,
+    /// A call of a tool may have a part of it.
+    pub(super) has_parts: bool,
     /// Model calls stopped on their way, to be booked when the machine waits again.
     stopped: Vec<(Arc<Activity>, Arc<Meter>)>,
     /// Of calls that have ended, until the machine knows.
@@ -120,7 +127,7 @@ enum Ended {
 impl Driver {
     /// Nothing has happened yet.
     pub fn new(machine: Machine, world: Arc<World>, options: Options, guard: Guard) -> Box<Self> {
-        let Options { cancel, recovery, linger_ms, places, memo, .. } = options;
+        let Options { cancel, recovery, linger_ms, places, memo, within, .. } = options;
         let memo = memo.map(|memo| Box::new(memo.used_by(&world.prepared)));
         Box::new(Self {
             machine,
@@ -138,6 +145,9 @@ impl Driver {
             settled: Vec::new(),
             work: FuturesUnordered::new(),
             under_way: IndexMap::new(),
+            winding: Vec::new(),
+            allowance: Allowance::new(within),
+            has_parts: false,
             stopped: Vec::new(),
             places: Vec::new(),
             finished: None,
@@ -158,7 +168,10 @@ impl Driver {
         match self.turns(output).await {
             // Each run has its end once, and waits for long before it: the room for it is made then.
             Ended::With(result) => Box::pin(self.end(result)).await,
-            Ended::Suspended(suspended) => self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting),
+            Ended::Suspended(suspended) => {
+                self.wind_down().await;
+                self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting)
+            }
         }
     }
 
@@ -185,6 +198,13 @@ impl Driver {
             self.look_up().await;
             if let Err(error) = self.reuse() {
                 return Ended::With(Err(error));
+            }
+            if let Some(error) = self.beyond_limits() {
+                let output = self.machine.end(error);
+                self.take_piece(output);
+                self.book_stopped();
+                turn = Ok(());
+                continue;
             }
             self.schedule();
             if let Err(error) = self.commit().await {
@@ -310,7 +330,7 @@ impl Driver {
     fn start(&mut self) {
         for (activity, place) in std::mem::take(&mut self.starting) {
             let (handle, registration) = AbortHandle::new_pair();
-            let meter = Arc::new(Meter::default());
+            let meter = self.meter(&activity);
             let waits = match activity.request {
                 Request::Timer { due_ms, .. } => Waits::Time(due_ms),
                 _ => Waits::Work,
@@ -407,8 +427,13 @@ impl Driver {
     /// Whatever of it is in this process ends.
     fn put_away(&mut self, key: &Key) -> Option<UnderWay> {
         let under_way = self.under_way.swap_remove(key)?;
-        if let Some(handle) = &under_way.handle {
-            handle.abort();
+        match (under_way.meter.winds_down(), &under_way.handle) {
+            (Some(stop), _) => {
+                stop.cancel();
+                self.winding.push((under_way.activity.clone(), under_way.meter.clone()));
+            }
+            (None, Some(handle)) => handle.abort(),
+            (None, None) => {}
         }
         Some(under_way)
     }
@@ -432,6 +457,7 @@ impl Driver {
     }
 
     async fn complete(&mut self, batch: Vec<Done>) -> Result<(), RunError> {
+        let batch = self.wound_down(batch);
         // All of them have ended, whatever the machine makes of the first.
         for done in &batch {
             self.under_way.swap_remove(&done.activity.key);
@@ -594,6 +620,7 @@ impl Driver {
     pub(super) async fn end(mut self: Box<Self>, result: Result<Value, RunError>) -> RunOutcome {
         // The machine's own errors may repeat what a model or a tool gave back.
         let result = result.map_err(|error| self.world.secrets.hide_error(error));
+        self.wind_down().await;
         // Everything under way ends here: its futures are dropped.
         self.work.clear();
         let mut result = result.map(|value| self.world.result(value));

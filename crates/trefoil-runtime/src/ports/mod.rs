@@ -7,7 +7,7 @@ mod random;
 mod secrets;
 mod shared;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
@@ -19,6 +19,9 @@ use trefoil_machine::key::Key;
 use trefoil_machine::request::{
     CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, ToolUse, Usage,
 };
+
+use crate::allowance::Part;
+use crate::driver::Cancel;
 
 pub use clock::{SystemClock, VirtualClock};
 pub use fakes::{FnModel, NoHumans, NoTools, echo};
@@ -75,20 +78,50 @@ pub struct CallSite<'a> {
 /// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
 /// stopped or runs into a time limit.
 #[derive(Debug, Default)]
-pub struct Meter(Mutex<(Option<Usage>, String)>);
+pub struct Meter {
+    come: Mutex<(Option<Usage>, String)>,
+    part: Option<Part>,
+    stop: OnceLock<Cancel>,
+    secrets: Mutex<Vec<Secret>>,
+}
 
 impl Meter {
+    /// Of a call of a tool, which may use a part of what its run may use.
+    pub(crate) fn of(part: Part) -> Self {
+        Self { part: Some(part), ..Self::default() }
+    }
+    /// What a run that the call starts may use: see [`Options::within`](crate::Options::within).
+    pub fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+    /// The call has come by a secret: it is hidden wherever it comes back in this run, in every form, this call's own end included.
+    pub fn hide(&self, secret: &str) {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).extend(Secret::new(secret));
+    }
+    /// The secrets that the call has come by since they were last asked for.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        std::mem::take(&mut *self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    /// A tool that has something to bring to an end asks for this switch. When the call is stopped, it is used, and the call is
+    /// given a moment instead of being dropped.
+    pub fn stop(&self) -> &Cancel {
+        self.stop.get_or_init(Cancel::new)
+    }
+    /// The switch, if the tool asked for it.
+    pub(crate) fn winds_down(&self) -> Option<&Cancel> {
+        self.stop.get()
+    }
     /// So much, until now. A call that is not told yet counts as one whose usage is unknown.
     pub fn tell(&self, usage: Usage) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
+        self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
     }
     /// This text has come, as it may be shown.
     pub fn say(&self, text: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.push_str(text);
+        self.come.lock().unwrap_or_else(PoisonError::into_inner).1.push_str(text);
     }
     /// The text that has come.
     pub fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+        self.come.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
     /// What was said last.
     pub fn read(&self) -> Usage {
@@ -96,7 +129,7 @@ impl Meter {
     }
     /// What was said last, if anything was: a tool that asks no model says nothing.
     pub fn told(&self) -> Option<Usage> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
+        self.come.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -166,6 +199,8 @@ impl ModelError {
 pub enum ModelErrorKind {
     /// The provider answered with this HTTP status.
     Status(u16),
+    /// The account has no credit left: to ask again does not help.
+    Credit,
     /// No connection, or it broke.
     Network,
     /// The call took too long.
@@ -204,6 +239,9 @@ pub enum ToolError {
     /// It failed.
     #[error("{0}")]
     Failed(String),
+    /// A limit of the run that calls it would be passed. That run ends with `BUDGET_EXCEEDED`, whatever the step does with failures.
+    #[error("{0}")]
+    Limit(String),
     /// No connection, or it broke.
     #[error("{0}")]
     Network(String),

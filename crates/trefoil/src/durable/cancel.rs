@@ -4,14 +4,40 @@ use std::sync::Arc;
 
 use trefoil_machine::journal::VERSION;
 use trefoil_machine::{Entry, EntryKind, RunError};
-use trefoil_store::{Batch, Owner, Result, Store, StoreError};
+use trefoil_store::{Batch, Filter, Owner, Result, Store, StoreError};
 
-/// Ends a run with `CANCELLED`. Nothing of it has to be here: no models, no keys, not even its files.
+/// Children that are looked for at a time.
+const PAGE: usize = 100;
+
+/// Ends a run with `CANCELLED`, and after it those that its tools have started. Nothing of it has to be here: no models, no keys,
+/// not even its files.
 ///
 /// # Errors
 ///
 /// [`StoreError::Held`](trefoil_store::StoreError::Held) if a process works on it.
 pub async fn cancel(store: Arc<dyn Store>, run: &str) -> Result<()> {
+    one(store.clone(), run).await?;
+    let mut above = vec![run.to_owned()];
+    while let Some(parent) = above.pop() {
+        let (filter, mut after) = (Filter { parent: Some(parent), ..Filter::default() }, None);
+        loop {
+            let page = store.list(&filter, after, PAGE).await?;
+            for child in page.runs {
+                if !child.status.is_end() {
+                    one(store.clone(), &child.run).await?;
+                }
+                above.push(child.run);
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn one(store: Arc<dyn Store>, run: &str) -> Result<()> {
     if store.record(run).await?.status.is_end() {
         return Err(StoreError::Ended { run: run.to_owned() });
     }

@@ -1,12 +1,12 @@
 //! What came of a run that has ended, from its journal.
 
 use trefoil_machine::EntryKind;
-use trefoil_runtime::{RunError, RunOutcome, Usage};
+use trefoil_runtime::{RunError, RunOutcome};
 use trefoil_store::{Record, Store, StoreError};
 
 use crate::error::Result;
 
-/// The outcome as it was. What it used counted where it was told first.
+/// The outcome as it was, with what the run used.
 pub(crate) async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcome> {
     let gone = || StoreError::NoContent { run: record.run.clone() };
     let (mut last, mut next) = (None, 0);
@@ -27,8 +27,8 @@ pub(crate) async fn ended(store: &dyn Store, record: Record) -> Result<RunOutcom
         result,
         waiting: Vec::new(),
         continues: false,
-        usage: Usage::default(),
-        calls: 0,
+        usage: record.spent.usage,
+        calls: record.spent.calls,
         duration_ms: 0,
     })
 }

@@ -122,9 +122,7 @@ impl Engine {
         }
         match run.answers.as_str() {
             "host" | "" => self,
-            "manifest" => run.models.iter().fold(self, |engine, (agent, model)| {
-                if model.contains(':') { engine.model(format!("{agent}={model}").as_str()) } else { engine }
-            }),
+            "manifest" => self.with_models_of_run(run.models.iter().filter(|(_, model)| model.contains(':'))),
             one => self.model(one),
         }
     }

@@ -1,23 +1,29 @@
 //! Flows as tools of other flows, whatever their formats. A call is a run of its own, with what this engine has: its models, its
 //! tools, its people. What it uses counts for the run that calls it. Where runs are kept, so is this one, under an id that the call
-//! gives it: when the calling run is continued, it continues too, and what it has done is not done again.
+//! gives it: when the calling run is continued, it continues too, and what it has done is not done again. It is within the limits
+//! of the run that calls it, and is cancelled with the call.
 
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use trefoil_ir::ToolKind;
+use trefoil_ir::schema::{Checker, Misfit};
+use trefoil_ir::{OnExceeded, ToolKind};
 use trefoil_machine::Effects;
+use trefoil_models::ModelOverride;
+use trefoil_models::plan::names;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{RunOutcome, ToolError, ToolHost, ToolRequest, ToolSpec};
+use trefoil_runtime::{Cancel, Part, RunOutcome, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 #[cfg(feature = "store")]
 use trefoil_store::Status;
 use trefoil_template::Value;
 
 use super::Engine;
+use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::load::LoadOptions;
+use crate::run::Run;
 use crate::settings::FlowTool;
 
 /// How deep runs may call runs.
@@ -35,6 +41,8 @@ struct Loaded {
     flow: Flow,
     as_tool: AsTool,
     spec: ToolSpec,
+    /// What it takes; none: whatever a run of it takes.
+    takes: Option<Checker>,
 }
 
 impl FlowTools {
@@ -43,9 +51,11 @@ impl FlowTools {
         let tools = engine.parts.settings.flows.iter().map(|tool| (tool.clone(), OnceLock::new())).collect();
         let engine = engine.clone().with(|parts| {
             parts.events.clear();
-            // Those are for the steps of the flow that calls.
-            parts.answers.clear();
             (parts.journal, parts.begun) = (None, None);
+            // The called flow has models of its own, as it had when the run began.
+            if std::mem::take(&mut parts.models_of_run) {
+                parts.models.clear();
+            }
             parts.depth += 1;
         });
         Self { engine, tools }
@@ -67,25 +77,86 @@ impl FlowTools {
         loaded.get_or_init(|| Loaded::of(&self.engine, tool))
     }
 
-    async fn run(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<RunOutcome, ToolError> {
-        let failed = |error: Error| ToolError::Failed(error.to_string());
-        let ready = self.engine.ready(&tool.flow).map_err(failed)?;
-        #[cfg(feature = "store")]
-        if let Some(owner) = self.engine.owner() {
-            let (store, id) = (&**owner.store(), id(at));
-            return match store.record(&id).await {
-                // It was called before, and whoever called it is continued.
-                Ok(record) if matches!(record.status, Status::Completed | Status::Cancelled) => {
-                    crate::durable::ended(store, record).await.map_err(failed)
-                }
-                Ok(record) => Ok(self.engine.resume(&record.run).await.map_err(failed)?.outcome().await),
-                Err(_) => Ok(ready.of_id(id).start(input).map_err(failed)?.outcome().await),
-            };
-        }
-        #[cfg(not(feature = "store"))]
-        let _ = at;
-        Ok(ready.start(input).map_err(failed)?.outcome().await)
+    /// Whether an answer given beforehand may be for a step of one of these flows.
+    pub fn ask(&self, name: &str) -> bool {
+        let flows = self.tools.iter().filter_map(|one| self.loaded(one).as_ref().ok());
+        flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != Meant::Nobody)
     }
+
+    /// The engine of the run of a call.
+    fn engine_of(&self, at: CallSite<'_>, tool: &Loaded) -> Engine {
+        let mut parts = (*self.engine.parts).clone();
+        let program = &tool.flow.loaded().program;
+        parts.models.retain(|model| !matches!(model, ModelOverride::For { name, .. } if !names(program, name)));
+        // Those for the steps of the flow that calls are not for this one.
+        parts.answers.retain(|(name, _)| self.ask(name));
+        parts.within = at.meter.part().cloned();
+        #[cfg(feature = "store")]
+        parts.caller.replace(at.run.to_owned());
+        let left = at.meter.part().and_then(Part::money);
+        parts.max_cost_micro = parts.max_cost_micro.into_iter().chain(left).min();
+        Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }
+    }
+
+    /// Begins the run of a call, or goes on with it; and what runs of the same call have used that were cancelled.
+    async fn begin(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<(Begun, Usage), Error> {
+        let engine = self.engine_of(at, tool);
+        #[cfg(feature = "store")]
+        if let Some(owner) = engine.owner() {
+            let (store, mut before) = (&**owner.store(), Usage::default());
+            for nth in 0u32.. {
+                let id = id(at, nth);
+                let begun = match store.record(&id).await {
+                    // It was called before, and whoever called it is continued.
+                    Ok(record) if record.status == Status::Completed => {
+                        Begun::Ended(Box::new(crate::durable::ended(store, record).await?))
+                    }
+                    // The call was stopped then, and is made again.
+                    Ok(record) if record.status == Status::Cancelled => {
+                        before.add(Usage { calls_beneath: record.spent.calls, ..record.spent.usage });
+                        continue;
+                    }
+                    Ok(record) => Begun::Runs(engine.resume(&record.run).await?),
+                    Err(_) => Begun::Runs(engine.ready(&tool.flow)?.of_id(id).start(input)?),
+                };
+                return Ok((begun, before));
+            }
+        }
+        Ok((Begun::Runs(engine.ready(&tool.flow)?.start(input)?), Usage::default()))
+    }
+
+    async fn run(&self, at: CallSite<'_>, tool: &Loaded, input: serde_json::Value) -> Result<RunOutcome, ToolError> {
+        let (begun, before) =
+            self.begin(at, tool, input).await.map_err(|error| ToolError::Failed(error.to_string()))?;
+        let outcome = match begun {
+            #[cfg(feature = "store")]
+            Begun::Ended(outcome) => *outcome,
+            Begun::Runs(run) => until_stopped(run, at.meter.stop()).await,
+        };
+        let mut usage = Usage { calls_beneath: outcome.calls, ..outcome.usage };
+        usage.add(before);
+        at.meter.tell(usage);
+        Ok(outcome)
+    }
+}
+
+/// How a run ends that is cancelled with the call that it is of.
+async fn until_stopped(run: Run, stop: &Cancel) -> RunOutcome {
+    let canceller = run.canceller();
+    let mut outcome = std::pin::pin!(run.outcome());
+    tokio::select! {
+        outcome = &mut outcome => return outcome,
+        () = stop.cancelled() => canceller.cancel(),
+    }
+    outcome.await
+}
+
+/// The run of a call.
+enum Begun {
+    Runs(Run),
+    /// It had ended before.
+    #[cfg(feature = "store")]
+    Ended(Box<RunOutcome>),
 }
 
 impl Loaded {
@@ -107,15 +178,26 @@ impl Loaded {
             parameters: Value::from_json(serde_json::Value::Object(as_tool.parameters.clone())),
             effects: Effects::Writes,
         };
-        Ok(Self { flow, as_tool, spec })
+        let takes = Checker::new(&serde_json::Value::Object(as_tool.parameters.clone())).ok();
+        Ok(Self { flow, as_tool, spec, takes })
+    }
+
+    /// Whether a limit that its run has come to is one of its own manifest, as far as can be told.
+    fn is_limited(&self, at: CallSite<'_>) -> bool {
+        let fails = |flow: &trefoil_ir::Flow| flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort);
+        self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Part::was_refused)
     }
 }
 
-/// The id of the run of a call: always the same one.
+/// The id of the run of a call: always the same one, until it is cancelled.
 #[cfg(feature = "store")]
-fn id(at: CallSite<'_>) -> String {
+fn id(at: CallSite<'_>, nth: u32) -> String {
     use sha2::{Digest as _, Sha256};
-    let digest = Sha256::digest(format!("{}/{}", at.run, at.key.0));
+    let mut of = format!("{}/{}", at.run, at.key.0);
+    if nth > 0 {
+        of.push_str(&format!("~{nth}"));
+    }
+    let digest = Sha256::digest(of);
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -134,17 +216,24 @@ impl ToolHost for FlowTools {
         if self.engine.parts.depth > DEEPEST {
             return Err(ToolError::Failed(format!("flows call each other more than {DEEPEST} levels deep")));
         }
-        let input = tool.as_tool.input(request.arguments.to_json());
+        let arguments = request.arguments.to_json();
+        if let Some(Err(Misfit::Broken(errors))) = tool.takes.as_ref().map(|takes| takes.check(&arguments)) {
+            let first = errors.iter().min_by_key(|error| error.instance_path().to_string());
+            let why = first.map(ToString::to_string).unwrap_or_default();
+            return Err(ToolError::Failed(format!("invalid arguments: {why}")));
+        }
+        let input = tool.as_tool.input(arguments);
         // In a box: a flow may call itself.
         let outcome = Box::pin(self.run(at, tool, input)).await?;
-        at.meter.tell(outcome.usage);
+        let run = &outcome.run;
         match outcome.result {
             Ok(output) => Ok(output),
-            Err(_) if !outcome.waiting.is_empty() => {
-                let run = &outcome.run;
-                Err(ToolError::Failed(format!(
-                    "its run {run} waits for somebody: answer with `trefoil runs answer {run}`, then resume the run that called it"
-                )))
+            Err(_) if !outcome.waiting.is_empty() => Err(ToolError::Failed(format!(
+                "its run {run} waits for somebody: answer with `trefoil runs answer {run}`, then resume the run that called it"
+            ))),
+            // Its own manifest's limits are its own business.
+            Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
+                Err(ToolError::Limit(error.message))
             }
             Err(error) => Err(ToolError::Failed(format!("{}: {}", error.code, error.message))),
         }

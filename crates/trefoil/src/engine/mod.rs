@@ -97,6 +97,8 @@ struct Parts {
     provider: Option<Arc<dyn ModelProvider>>,
     models: Vec<ModelOverride>,
     wrong_models: Vec<PlanError>,
+    /// The models are those that a run began with, and nobody chose them.
+    models_of_run: bool,
     placeholders: bool,
     registry: Option<Registry>,
     settings: Settings,
@@ -124,6 +126,11 @@ struct Parts {
     begun: Option<Arc<Begun>>,
     /// How many runs call the runs of this engine, one above the other.
     depth: u32,
+    /// What its runs may use of the allowance of the run whose tool they are.
+    within: Option<trefoil_runtime::Part>,
+    /// That run.
+    #[cfg(feature = "store")]
+    caller: Option<String>,
     #[cfg(feature = "store")]
     owner: Option<Arc<trefoil_store::Owner>>,
     #[cfg(feature = "store")]

@@ -13,7 +13,7 @@ use trefoil_runtime::driver::memo::Memo;
 use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, Secrets, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome};
+use trefoil_runtime::{Cancel, Clock, Part, Places, Ports, Recovery, RunOutcome};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -51,6 +51,11 @@ pub struct Ready {
     places: Option<Arc<Places>>,
     recovery: Recovery,
     hosts: Hosts,
+    /// What it may use of the allowance of the run whose tool it is.
+    within: Option<Part>,
+    /// That run.
+    #[cfg(feature = "store")]
+    caller: Option<String>,
     /// What an earlier run has, and how that is used.
     basis: Option<(Basis, Memo)>,
     /// Whose runs are kept.
@@ -80,6 +85,7 @@ impl Ready {
         let host = Host {
             tools: &*hosts.tools,
             fault: &|name| hosts.flows.as_ref()?.fault(name),
+            asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
             // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
             commands: parts.commands.is_some() || parts.begun.is_some(),
             people: parts.humans.is_some() || engine.keeps_runs(),
@@ -135,6 +141,9 @@ impl Ready {
             places: (!is_rehearsal(&aimed.from)).then(|| parts.places.clone()),
             recovery: parts.recovery,
             hosts,
+            #[cfg(feature = "store")]
+            caller: parts.caller.clone(),
+            within: parts.within.clone(),
             basis: None,
             #[cfg(feature = "store")]
             kept: parts.owner.clone(),
@@ -214,8 +223,8 @@ impl Ready {
             Some(owner) => {
                 let packed = Packed::of(self.flow.loaded());
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
-                let (run, content) = (self.run.clone(), self.content);
-                let new = trefoil_store::NewRun { run, content, files: packed.blobs, ..Default::default() };
+                let (run, parent, content) = (self.run.clone(), self.caller.clone(), self.content);
+                let new = trefoil_store::NewRun { run, parent, content, files: packed.blobs, ..Default::default() };
                 self.ports.journal = Arc::new(owner.begin(new));
             }
             None => options.sources = self.sources(),
@@ -289,6 +298,7 @@ impl Ready {
             places: self.places.clone(),
             holes: self.hosts.holes.clone(),
             keys: self.hosts.keys.clone(),
+            within: self.within.clone(),
             cancel: Cancel::new(),
             recovery: self.recovery,
             placeholder: self.answers_from == AnswersFrom::Embedded,

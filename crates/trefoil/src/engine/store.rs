@@ -95,6 +95,11 @@ impl Engine {
             parts.begun = Some(Arc::new(Begun { first: first.clone(), now: now.clone() }));
         })
     }
+    /// With the models that the agents of a run had: nobody chose them.
+    pub(crate) fn with_models_of_run<'m>(self, models: impl Iterator<Item = &'m (String, String)>) -> Self {
+        let engine = models.fold(self, |engine, (agent, model)| engine.model(format!("{agent}={model}").as_str()));
+        engine.with(|parts| parts.models_of_run = true)
+    }
     /// Whether it says which models answer.
     pub(crate) fn chooses_models(&self) -> bool {
         self.parts.provider.is_some() || !self.parts.models.is_empty()

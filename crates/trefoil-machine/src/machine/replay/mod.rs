@@ -307,6 +307,11 @@ impl Replay {
     ) -> Result<(), RunError> {
         self.catch_up(watcher);
         self.ended = true;
+        // A limit that the run shares with others: its machine alone does not know that it was reached.
+        if let Some(error) = error.filter(|error| error.code == "BUDGET_EXCEEDED" && self.finished.is_none()) {
+            let output = self.machine.end(error.clone());
+            self.take(output, watcher);
+        }
         // Of a run that was cancelled when nobody worked on it.
         for (key, activity) in &self.cancelled {
             if self.recorded.contains_key(key) && matches!(activity.request, Request::Model(_)) {

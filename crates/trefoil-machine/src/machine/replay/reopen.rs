@@ -212,7 +212,8 @@ impl Rebuild {
         let Self { replay, active, .. } = self;
         replay.catch_up(active);
         let void = self.void.iter().any(|(seq, keys)| entry.seq < *seq && keys.contains(key));
-        let stopped = result.as_ref().is_err_and(|error| error.code == STOPPED);
+        // Calls that a limit has ended were stopped, too: each of several says so.
+        let stopped = result.as_ref().is_err_and(|error| error.code == STOPPED || error.code == "BUDGET_EXCEEDED");
         if replay.asked.contains_key(key) && (void || stopped) {
             // It is done again; what it used was used.
             replay.recorded.remove(key);

@@ -1,0 +1,269 @@
+//! What a run may still use, shared with the runs that its tools start: one limit holds for all of them together, at any time.
+//!
+//! The machine holds the limits of one run by itself. It learns what a tool has used when the tool has ended. Until then it is here:
+//! each run of the tree says before its calls what it has come to, and every run above compares.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use trefoil_machine::key::Key;
+use trefoil_machine::machine::Room;
+use trefoil_machine::request::Usage;
+use trefoil_prices::Dollars;
+
+/// What was used, with what is set aside for calls under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Model calls.
+    pub calls: u64,
+    /// Tokens.
+    pub tokens: u64,
+    /// Micro-dollars.
+    pub cost_micro: u64,
+}
+
+impl Used {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_micro: self.cost_micro.saturating_add(other.cost_micro),
+        }
+    }
+
+    /// Without what the run above has counted already.
+    fn beyond(self, counted: Usage) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(counted.calls_beneath),
+            tokens: self.tokens.saturating_sub(counted.total()),
+            cost_micro: self.cost_micro.saturating_sub(counted.cost_micro),
+        }
+    }
+}
+
+/// What one run may use.
+#[derive(Debug, Default)]
+pub struct Allowance {
+    state: Mutex<State>,
+    /// The call that this run is of.
+    above: Option<Part>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    limit: Room,
+    /// As the run's machine knows it.
+    own: Used,
+    /// Of calls of tools under way: what the runs that they started have come to.
+    beneath: BTreeMap<Key, Beneath>,
+}
+
+#[derive(Debug, Default)]
+struct Beneath {
+    used: Used,
+    /// What the flows around the call leave it.
+    room: Room,
+}
+
+impl State {
+    fn all(&self) -> Used {
+        self.beneath.values().fold(self.own, |all, part| all.plus(part.used))
+    }
+}
+
+/// The part of a run's allowance that one call of a tool has.
+#[derive(Debug, Clone)]
+pub struct Part {
+    of: Arc<Allowance>,
+    key: Key,
+    /// What the run has counted of the same call before: it was made, and is made again.
+    counted: Usage,
+    /// Something that the call wanted would have passed a limit.
+    refused: Arc<AtomicBool>,
+}
+
+impl Allowance {
+    /// Of a run, which may be of a call of another one.
+    pub(crate) fn new(above: Option<Part>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), above })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the run is of a call of another one.
+    pub(crate) fn is_of_call(&self) -> bool {
+        self.above.is_some()
+    }
+
+    /// The part of a call that begins, for which the flows around it leave so much.
+    pub(crate) fn part(self: &Arc<Self>, key: &Key, room: Room, counted: Usage) -> Part {
+        self.state().beneath.insert(key.clone(), Beneath { used: Used::default(), room });
+        Part { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
+    }
+
+    /// The operator's limits are these, and so much is known to the run's machine: calls that are not open any more are in it.
+    pub(crate) fn settle(&self, limit: Room, own: Used, open: impl Fn(&Key) -> bool) {
+        let mut state = self.state();
+        (state.limit, state.own) = (limit, own);
+        state.beneath.retain(|key, _| open(key));
+    }
+
+    /// The run wants to make model calls, after which it will have come to this.
+    ///
+    /// # Errors
+    ///
+    /// The limit that would be passed, in words. Then nothing is taken.
+    pub(crate) fn take(&self, own: Used) -> Result<(), String> {
+        let (before, all) = {
+            let mut state = self.state();
+            let before = std::mem::replace(&mut state.own, own);
+            let all = state.all();
+            if let Err(why) = passes(all, state.limit) {
+                state.own = before;
+                return Err(why);
+            }
+            (before, all)
+        };
+        let taken = self.above.as_ref().map_or(Ok(()), |part| part.take(all));
+        if taken.is_err() {
+            self.state().own = before;
+        }
+        taken
+    }
+}
+
+impl Part {
+    /// What the run above has counted of this call before.
+    pub fn counted(&self) -> Usage {
+        self.counted
+    }
+
+    /// Whether a limit has kept a run of the call from what it wanted.
+    pub fn was_refused(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The money that is left for it now: what a run that it starts may use, with what that has used before. None: no limit.
+    pub fn money(&self) -> Option<u64> {
+        let (own, above) = {
+            let state = self.of.state();
+            let room = state.beneath.get(&self.key).and_then(|part| part.room.cost_micro);
+            let left = state.limit.cost_micro.map(|limit| limit.saturating_sub(state.all().cost_micro));
+            (room.into_iter().chain(left).min(), self.of.above.as_ref().and_then(Part::money))
+        };
+        let left = own.into_iter().chain(above).min()?;
+        Some(left.saturating_add(self.counted.cost_micro))
+    }
+
+    fn take(&self, whole: Used) -> Result<(), String> {
+        let taken = self.take_up(whole);
+        self.refused.fetch_or(taken.is_err(), Ordering::Relaxed);
+        taken
+    }
+
+    fn take_up(&self, whole: Used) -> Result<(), String> {
+        let used = whole.beyond(self.counted);
+        let (all, before) = {
+            let mut state = self.of.state();
+            let limit = state.limit;
+            let Some(part) = state.beneath.get_mut(&self.key) else { return Ok(()) };
+            let before = std::mem::replace(&mut part.used, used);
+            let fits = passes(used, part.room).and_then(|()| passes(state.all(), limit));
+            if let Err(why) = fits {
+                if let Some(part) = state.beneath.get_mut(&self.key) {
+                    part.used = before;
+                }
+                return Err(why);
+            }
+            (state.all(), before)
+        };
+        let taken = self.of.above.as_ref().map_or(Ok(()), |above| above.take(all));
+        if taken.is_err()
+            && let Some(part) = self.of.state().beneath.get_mut(&self.key)
+        {
+            part.used = before;
+        }
+        taken
+    }
+}
+
+/// What would be passed.
+fn passes(used: Used, limit: Room) -> Result<(), String> {
+    if let Some(limit) = limit.calls.filter(|limit| used.calls > *limit) {
+        let calls = if limit == 1 { "model call is" } else { "model calls are" };
+        return Err(format!("call limit reached: {limit} {calls} allowed, those of flows that are tools included"));
+    }
+    if let Some(limit) = limit.tokens.filter(|limit| used.tokens > *limit) {
+        return Err(format!("token ceiling exceeded: {} tokens used, {limit} were left", used.tokens));
+    }
+    if let Some(limit) = limit.cost_micro.filter(|limit| used.cost_micro > *limit) {
+        let (used, limit) = (Dollars(used.cost_micro), Dollars(limit));
+        return Err(format!(
+            "cost limit reached: with the next call, {used} of {limit} would be spent, flows that are tools included"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key(name.into())
+    }
+
+    fn limit(calls: u64) -> Room {
+        Room { calls: Some(calls), ..Room::default() }
+    }
+
+    fn used(calls: u64) -> Used {
+        Used { calls, tokens: calls * 10, cost_micro: calls * 100 }
+    }
+
+    #[test]
+    fn runs_beneath_share_what_their_run_has_left() {
+        let top = Allowance::new(None);
+        top.settle(limit(5), used(1), |_| true);
+        let part = |name| top.part(&key(name), Room::default(), Usage::default());
+        let [one, other] = ["a", "b"].map(|name| Allowance::new(Some(part(name))));
+        assert!(one.take(used(2)).is_ok());
+        assert!(other.take(used(2)).is_ok());
+        assert!(other.take(used(3)).is_err(), "1 and 2 and 3 are more than 5");
+        assert!(one.take(used(2)).is_ok(), "what was refused was not taken");
+        assert!(top.take(used(2)).is_err(), "the run itself may not either");
+        top.settle(limit(5), used(3), |open| *open == key("b"));
+        assert!(other.take(used(2)).is_ok(), "what was booked is not counted twice");
+    }
+
+    #[test]
+    fn a_run_two_levels_down_is_held_by_the_top() {
+        let top = Allowance::new(None);
+        top.settle(limit(3), used(0), |_| true);
+        let middle = Allowance::new(Some(top.part(&key("m"), Room::default(), Usage::default())));
+        middle.take(used(1)).unwrap();
+        let bottom = Allowance::new(Some(middle.part(&key("b"), Room::default(), Usage::default())));
+        assert!(bottom.take(used(2)).is_ok());
+        assert!(bottom.take(used(3)).is_err());
+    }
+
+    #[test]
+    fn ceilings_of_flows_around_a_call_hold_for_it_and_what_was_counted_before_is_not_counted_again() {
+        let top = Allowance::new(None);
+        top.settle(Room { cost_micro: Some(1_000), ..Room::default() }, used(0), |_| true);
+        let room = Room { tokens: Some(25), cost_micro: Some(500), ..Room::default() };
+        let counted = Usage { calls_beneath: 2, input_tokens: 20, cost_micro: 200, ..Usage::default() };
+        let part = top.part(&key("a"), room, counted);
+        assert_eq!(part.money(), Some(700), "500 are left, and 200 were counted before");
+        let run = Allowance::new(Some(part));
+        assert!(run.take(used(4)).is_ok(), "2 of 4 calls were counted");
+        assert_eq!(
+            run.take(used(5)).unwrap_err(),
+            "token ceiling exceeded: 30 tokens used, 25 were left",
+            "3 are beyond the tokens that are left"
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! Calls of tools that start runs of their own: what they may use, and how they are brought to an end.
+
+use std::sync::Arc;
+
+use futures_util::stream::StreamExt as _;
+
+use super::activity::{Done, Performed};
+use super::told::STOPPED;
+use super::turns::Driver;
+use crate::allowance::Used;
+use crate::ports::Meter;
+use trefoil_machine::Completion;
+use trefoil_machine::error::RunError;
+use trefoil_machine::journal::{About, EntryKind};
+use trefoil_machine::machine::Room;
+use trefoil_machine::request::{Activity, Request};
+
+/// How long stopped calls may take to end, in milliseconds.
+const MOMENT_MS: u64 = 1_000;
+
+impl Driver {
+    /// Why the model calls that were asked for are not made, if they are not: with what runs beneath this one and above it use, a
+    /// limit would be passed.
+    pub(super) fn beyond_limits(&mut self) -> Option<RunError> {
+        if !self.has_parts && !self.allowance.is_of_call() {
+            return None;
+        }
+        let now = self.settle();
+        let call = self.asked.iter().find(|activity| matches!(activity.request, Request::Model(_)))?;
+        let why = self.allowance.take(now).err()?;
+        let location = self.world.prepared.program.step(call.step).map(|step| step.origin);
+        let error = RunError { key: Some(call.key.clone()), location, ..RunError::new("BUDGET_EXCEEDED", why) };
+        Some(error.help(
+            "raise the limit of the run that was started: `--max-calls`, `--max-cost`, or the one in its manifest",
+        ))
+    }
+
+    /// Says what the run's machine knows now, and which calls of tools are under way.
+    fn settle(&mut self) -> Used {
+        let (flags, usage) = (self.machine.flags(), self.machine.usage());
+        let limit = Room { calls: flags.max_calls, tokens: None, cost_micro: flags.max_cost_micro };
+        let (calls, tokens) = (self.machine.calls(), usage.total());
+        let now = Used { calls, tokens, cost_micro: self.machine.spent_and_set_aside() };
+        self.allowance.settle(limit, now, |key| {
+            self.under_way.contains_key(key)
+                || self.winding.iter().any(|(activity, _)| activity.key == *key)
+                || self.starting.iter().any(|(activity, _)| activity.key == *key)
+        });
+        now
+    }
+
+    /// What a call of a tool is measured by.
+    pub(super) fn meter(&mut self, activity: &Activity) -> Arc<Meter> {
+        if !matches!(activity.request, Request::Tool(_)) {
+            return Arc::default();
+        }
+        self.has_parts = true;
+        self.settle();
+        let counted = self.world.counted.get(&activity.key).copied().unwrap_or_default();
+        let room = self.machine.room(&activity.key);
+        Arc::new(Meter::of(self.allowance.part(&activity.key, room, counted)))
+    }
+
+    /// Waits a moment for what was stopped and has something to bring to an end.
+    pub(super) async fn wind_down(&mut self) {
+        let world = self.world.clone();
+        let mut moment = std::pin::pin!(world.ports.clock.sleep(MOMENT_MS));
+        while !self.winding.is_empty() {
+            tokio::select! {
+                performed = self.work.next() => match performed {
+                    Some(Ok(Performed::Done(done, _))) => self.wound_down(vec![*done]).clear(),
+                    Some(_) => {}
+                    None => return,
+                },
+                () = &mut moment => return,
+            }
+        }
+    }
+
+    /// Books what stopped calls have used, which have ended by now. Returns the others.
+    pub(super) fn wound_down(&mut self, done: Vec<Done>) -> Vec<Done> {
+        if self.winding.is_empty() {
+            return done;
+        }
+        let (mut others, now) = (Vec::new(), self.world.watch.now_ms());
+        for done in done {
+            let Some(at) = self.winding.iter().position(|(activity, _)| Arc::ptr_eq(activity, &done.activity)) else {
+                others.push(done);
+                continue;
+            };
+            let (activity, _) = self.winding.swap_remove(at);
+            let Some(usage) = done.about.usage else { continue };
+            let (key, about) = (activity.key.clone(), About::usage(Some(usage)));
+            let error = RunError::new(STOPPED, "the call was stopped");
+            let ended = self.world.ended(&activity, &Err(error.clone()), &about);
+            for untold in ended {
+                self.tell(untold);
+            }
+            self.record_at(now, || EntryKind::Failed { key: key.clone(), error: error.clone().stored(), about });
+            // Nothing waits for it: the machine only adds up what was used.
+            self.machine.on(Completion { key, at_ms: now, result: Err(error), usage: Some(usage), repeatable: false });
+        }
+        others
+    }
+}
