@@ -145,7 +145,7 @@ fn counts(error: &ModelError) -> bool {
     match error.kind {
         ModelErrorKind::Network => true,
         ModelErrorKind::Status(status) => status >= 500,
-        ModelErrorKind::Timeout | ModelErrorKind::Protocol | ModelErrorKind::Setup => false,
+        ModelErrorKind::Credit | ModelErrorKind::Timeout | ModelErrorKind::Protocol | ModelErrorKind::Setup => false,
     }
 }
 

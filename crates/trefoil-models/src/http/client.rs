@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use serde_json::Value as Json;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 use trefoil_template::{json_nodes, limits};
@@ -71,9 +71,18 @@ impl Client {
 
     async fn send(&self, endpoint: &Endpoint, request: reqwest::RequestBuilder) -> Result<Response, ModelError> {
         let request = request.headers(endpoint.headers.clone());
+        // Nothing is unpacked, so nothing can grow.
+        let request = request.header(ACCEPT_ENCODING, "identity");
         let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
         let mut response = Response { inner, endpoint: endpoint.clone(), read: 0, idle: None };
+        let packed = response.inner.headers().get(CONTENT_ENCODING).is_some_and(|kind| kind.as_bytes() != b"identity");
         let status = response.inner.status();
+        if packed && status.is_success() {
+            let error = endpoint.error(ModelErrorKind::Protocol, "compressed its answer although it was not asked to");
+            let help = "check the base URL, and proxies in between".to_owned();
+            let came = Some(Box::new(ModelAnswer::new("", Usage::unknown())));
+            return Err(ModelError { help: Some(help), came, ..error });
+        }
         if status.is_success() {
             return Ok(response);
         }
@@ -85,7 +94,10 @@ impl Client {
         let kind = ModelErrorKind::Status(status.as_u16());
         let error = endpoint.error(kind, &format!("answered with {}: {said}", status.as_u16()));
         let retry_after_ms = retry_after_ms.or_else(|| retry_delay(&text));
-        Err(ModelError { retry_after_ms, help: advice::of(endpoint.provider, kind, &text), ..error })
+        let help = advice::of(endpoint.provider, kind, &text);
+        let json: Option<Json> = serde_json::from_str(&text).ok();
+        let kind = if json.as_ref().is_some_and(lacks_credit) { ModelErrorKind::Credit } else { kind };
+        Err(ModelError { kind, retry_after_ms, help, ..error })
     }
 }
 
@@ -228,7 +240,16 @@ pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &Json) ->
     let body = json.to_string();
     let said = said(&endpoint.scrub(&body)).unwrap_or_default();
     let error = endpoint.error(kind, &format!("answered with an error: {said}"));
-    ModelError { help: advice::of(endpoint.provider, kind, &body), ..error }
+    let help = advice::of(endpoint.provider, kind, &body);
+    let kind = if lacks_credit(json) { ModelErrorKind::Credit } else { kind };
+    ModelError { kind, help, ..error }
+}
+
+/// Whether an error says that nothing is left of what was paid for. OpenAI says so with the status of a rate limit, which passes; this
+/// does not.
+fn lacks_credit(json: &Json) -> bool {
+    let error = json.get("error").unwrap_or(json);
+    ["code", "type"].iter().any(|name| error.get(name).and_then(Json::as_str) == Some("insufficient_quota"))
 }
 
 /// What a failed answer says, in one line.

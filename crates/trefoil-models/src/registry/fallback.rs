@@ -40,8 +40,8 @@ pub(super) struct ByStep {
 /// Whether another model may do better.
 fn may_be_better_elsewhere(error: &ModelError) -> bool {
     match error.kind {
-        ModelErrorKind::Network => true,
-        ModelErrorKind::Status(status) => status == 429 || status >= 500,
+        ModelErrorKind::Network | ModelErrorKind::Credit => true,
+        ModelErrorKind::Status(status) => matches!(status, 402 | 429) || status >= 500,
         ModelErrorKind::Timeout | ModelErrorKind::Protocol | ModelErrorKind::Setup => false,
     }
 }

@@ -54,6 +54,34 @@ async fn a_refusal_has_its_status_and_the_wait_asked_for() {
 }
 
 #[tokio::test]
+async fn an_account_without_credit_is_no_rate_limit() {
+    let error = json!({"error": {
+        "message": "You exceeded your current quota, please check your plan and billing details.",
+        "type": "insufficient_quota", "param": null, "code": "insufficient_quota",
+    }});
+    // With the status of a rate limit, with a good one, and in the middle of a stream.
+    let event = format!("data: {error}\n\n").into_bytes();
+    let replies = || {
+        [
+            Reply::Whole(429, vec![("retry-after", "2")], error.to_string()),
+            Reply::json(error.clone()),
+            Reply::Stream(vec![Piece::Bytes(event.clone())]),
+        ]
+    };
+    for reply in replies() {
+        let server = Server::start(vec![reply]).await;
+        let mut asked = request("x");
+        asked.stream = true;
+        let error = failure(&both(&server.url), "openai", &asked).await;
+        assert_eq!(error.kind, ModelErrorKind::Credit, "{}", error.message);
+        assert_eq!(
+            error.help.as_deref(),
+            Some("the account of this key has no credit left; check it with the provider")
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_broken_server_is_a_status_whatever_its_body() {
     for provider in PROVIDERS {
         let page = "<html><body>Internal Server Error</body></html>".to_owned();
