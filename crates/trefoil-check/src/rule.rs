@@ -76,6 +76,8 @@ pub struct SuppliedTool {
     pub result: Option<Value>,
     /// It changes something, as far as whoever declares it says.
     pub writes: bool,
+    /// The file of the flow that it is, if it is one.
+    pub flow: Option<String>,
 }
 
 /// A flow that a run may start, and what the operator allows that run.

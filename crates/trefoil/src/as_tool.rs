@@ -35,6 +35,11 @@ impl AsTool {
         let mut parameters = Map::new();
         parameters.insert("type".to_owned(), "object".into());
         parameters.insert("properties".to_owned(), properties);
+        let program = &flow.loaded().program;
+        let intake = program.flow(program.entry).map(|entry| &entry.intake);
+        if takes_text || intake.is_some_and(|intake| intake.closed && intake.tolerated.is_empty()) {
+            parameters.insert("additionalProperties".to_owned(), false.into());
+        }
         if !required.is_empty() {
             parameters.insert("required".to_owned(), Value::Array(required));
         }

@@ -1,7 +1,11 @@
-//! Tools that change something with text that a model or another tool wrote, where nobody looks at it before.
+//! Tools that change something with text that a model or another tool wrote, where nobody looks at it before: in steps, and where a
+//! model calls them itself.
 
-use trefoil_ir::{Expr, FlowId, StepId, StepKind, ToolCall, ToolKind, walk};
+use std::collections::HashSet;
+
+use trefoil_ir::{Expr, FlowId, Offer, Step, StepId, StepKind, ToolCall, ToolKind, walk};
 use trefoil_syntax::{Location, Severity};
+use trefoil_template::Value;
 
 use super::untrusted_command::labels;
 use crate::rule::{Context, Group, Rule, Run};
@@ -24,7 +28,23 @@ fn run(cx: &mut Context<'_>) {
     if steps.iter().any(|(.., step)| matches!(step.kind, StepKind::Human(_))) {
         return;
     }
+    let offers: Vec<&Offer> = steps.iter().filter_map(|(.., step)| offers(step)).flatten().collect();
+    let mut said = HashSet::new();
+    for offer in &offers {
+        let Some(StepKind::Tool(call)) = program.step(offer.step).map(|step| &step.kind) else { continue };
+        let Some(what) = writes(cx, call).filter(|_| !gives_nothing(cx, offer)) else { continue };
+        if !said.insert(offer.origin) {
+            continue;
+        }
+        let message = format!("{what} with what a model gives it, and no person sees it before");
+        let help = "offer the model only tools that read, or make the call in a step of its own after a person has agreed";
+        let finding = cx.finding(offer.origin, message).help(help);
+        cx.report(finding);
+    }
     for (flow, id, step) in steps {
+        if offers.iter().any(|offer| offer.step == id) {
+            continue;
+        }
         let StepKind::Tool(call) = &step.kind else { continue };
         let Some(what) = writes(cx, call) else { continue };
         let held = held(cx, flow, id, &call.arguments);
@@ -35,6 +55,21 @@ fn run(cx: &mut Context<'_>) {
         let finding = cx.finding(at, message).label(from, "comes from here");
         cx.report(finding.help("check the text against a schema or a list of values, or ask a person before this step"));
     }
+}
+
+/// What the model of a step may call without anybody who judges the calls.
+fn offers(step: &Step) -> Option<&[Offer]> {
+    match &step.kind {
+        StepKind::Conversation(it) if it.gate.is_none() => Some(&it.offers),
+        _ => None,
+    }
+}
+
+/// Whether all that a tool takes is pinned.
+fn gives_nothing(cx: &Context<'_>, offer: &Offer) -> bool {
+    let schema = offer.parameters.and_then(|id| cx.model.program.schema(id));
+    let properties = schema.and_then(|schema| schema.json.get("properties"));
+    properties.and_then(Value::as_object).is_some_and(|all| all.is_empty())
 }
 
 /// What it changes, if that is known.

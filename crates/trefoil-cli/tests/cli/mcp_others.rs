@@ -71,7 +71,7 @@ fn a_client_begins_as_the_conformance_tool_wants() {
 
 #[test]
 fn a_client_calls_tools_as_the_conformance_tool_wants() {
-    conforms("tools_call", "add_numbers", "{ a: \"5\", b: \"3\" }", false);
+    conforms("tools_call", "add_numbers", "{ a: 5, b: 3 }", false);
 }
 
 #[test]

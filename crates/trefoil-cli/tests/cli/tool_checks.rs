@@ -42,6 +42,35 @@ fn arguments_are_those_that_a_tool_takes() {
 }
 
 #[test]
+fn arguments_are_those_that_a_flow_takes_which_is_a_tool() {
+    let folder = Folder::new();
+    folder.write("trefoil.toml", "[tools.brew]\nflow = \"tools/brew.yaml\"\n[tools.say]\nflow = \"tools/say.yaml\"\n[tools.out]\nflow = \"../out.yaml\"\n");
+    let model = "model: { provider: openai, name: gpt-5.4 }\n";
+    let brew = "id: brew\nkind: llm\ninputSchema: { kind: string, minutes: { type: integer, default: 3 } }\ninstruction: \"{{kind}} {{minutes}}\"\n";
+    folder.write("tools/brew.yaml", format!("{brew}{model}"));
+    folder.write("tools/say.yaml", format!("id: say\nkind: llm\ninstruction: I.\n{model}"));
+    let found = |tool: &str, params: &str| {
+        folder.write(
+            "one.yaml",
+            format!("id: one\nkind: tool\ntool: {{ kind: local, name: {tool}, params: {params} }}\n"),
+        );
+        let report = folder.trefoil(&["check", "one.yaml", "--format", "json"]).json();
+        let found = report["diagnostics"].as_array().unwrap().iter();
+        found
+            .map(|d| format!("{}: {}", d["rule"].as_str().unwrap(), d["message"].as_str().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    for (tool, params) in [("brew", "{ kind: green }"), ("say", "{ input: hello }"), ("out", "{ any: 1 }")] {
+        let found = found(tool, params);
+        assert!(!found.iter().any(|one| one.starts_with("tool-arguments")), "{found:?}");
+    }
+    says(&found("brew", "{ minutes: 3 }"), "the tool `brew` needs the parameter `kind`");
+    says(&found("brew", "{ kind: green, minutes: long }"), "`minutes` of the tool `brew` does not accept this value");
+    says(&found("say", "{ input: hello, times: 3 }"), "the tool `say` has no parameter `times`");
+    says(&found("say", "{}"), "the tool `say` needs the parameter `input`");
+}
+
+#[test]
 fn what_a_tool_returns_is_known_to_who_reads_it() {
     let reads = |path: &str| {
         let step = format!(
@@ -58,6 +87,28 @@ fn what_a_tool_returns_is_known_to_who_reads_it() {
 fn text_of_a_tool_in_a_tool_that_writes_is_said() {
     let post = "  - agent: { id: post, kind: tool, inputSchema: { text: string }, tool: { kind: local, name: post, params: { text: \"{{text}}\" } } }\n    input: { text: \"Found: {{search}}\" }\n";
     says(&checked("{ text: \"{{q}}\" }", post), "unreviewed-write: this calls `post`, which changes something,");
+}
+
+#[test]
+fn a_tool_that_writes_and_that_a_model_calls_itself_is_said() {
+    let found = |tools: &str| {
+        let folder = Folder::new();
+        folder.write("trefoil.toml", TOOLS);
+        let model = "model: { provider: openai, name: gpt-5.4 }";
+        folder.write("one.yaml", format!("id: one\nkind: llm\n{model}\ninstruction: I.\ntools:\n  - {tools}\n"));
+        let report = folder.trefoil(&["check", "one.yaml", "--format", "json"]).json();
+        let found = report["diagnostics"].as_array().unwrap().iter().filter(|d| d["rule"] == "unreviewed-write");
+        found.map(|d| format!("{}: {}", d["line"], d["message"].as_str().unwrap())).collect::<Vec<_>>()
+    };
+    says(
+        &found("{ kind: local, tools: [search, post] }"),
+        "this calls `post`, which changes something, with what a model gives it",
+    );
+    assert_eq!(found("{ kind: local, tools: [search] }"), Vec::<String>::new());
+    let http = |more: &str| format!("{{ kind: http, name: send, url: \"https://example.com/{{to}}\"{more} }}");
+    says(&found(&http(", method: POST")), "this sends a POST request with what a model gives it");
+    assert_eq!(found(&http("")), Vec::<String>::new());
+    assert_eq!(found(&http(", method: POST, params: { to: me }")), Vec::<String>::new());
 }
 
 #[test]

@@ -21,6 +21,8 @@ const DESCRIPTION: usize = 16 << 10;
 pub struct Described {
     /// As hosts hand it on.
     pub spec: ToolSpec,
+    /// The shape of its arguments.
+    pub takes: Shape,
     /// The shape of its results, if it names one.
     pub result: Option<Shape>,
     /// All of it that a model goes by, as text.
@@ -44,7 +46,8 @@ impl Described {
         if input.get("type").is_some_and(|kind| kind != "object") {
             return Err(wrong("the schema of its arguments is not of an object"));
         }
-        Shape::new(&input).map_err(|why| wrong(&format!("the schema of its arguments is not a JSON Schema: {why}")))?;
+        let takes = Shape::new(&input);
+        let takes = takes.map_err(|why| wrong(&format!("the schema of its arguments is not a JSON Schema: {why}")))?;
         let output = tool.output_schema.as_ref().map(|schema| Json::Object(schema.as_ref().clone()));
         let result = output.as_ref().map(Shape::new).transpose();
         let result = result.map_err(|why| wrong(&format!("the schema of its results is not a JSON Schema: {why}")))?;
@@ -57,7 +60,7 @@ impl Described {
         };
         let parameters = Value::from_json(input);
         let spec = ToolSpec { name: name.into(), description: description.into(), parameters, effects };
-        Ok(Self { spec, result, says })
+        Ok(Self { spec, takes, result, says })
     }
 }
 

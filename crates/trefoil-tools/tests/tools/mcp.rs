@@ -98,6 +98,22 @@ async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
 }
 
 #[tokio::test]
+async fn what_a_tool_does_not_take_is_not_sent() {
+    let host = host(server("strict"));
+    assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
+    let ask = async |arguments| call(&host, &request(kind(), "echo", arguments), false).await;
+    fails(
+        expect![[r#"Failed("invalid arguments: 7 is not of type \"string\" (at `/said`)")"#]],
+        ask(json!({"said": 7})).await,
+    );
+    fails(expect![[r#"Failed("invalid arguments: \"said\" is a required property")"#]], ask(json!({})).await);
+    fails(
+        expect![[r#"Failed("invalid arguments: Additional properties are not allowed ('sayd' was unexpected)")"#]],
+        ask(json!({"said": "tea", "sayd": "tea"})).await,
+    );
+}
+
+#[tokio::test]
 async fn a_server_that_hangs_costs_the_time_that_it_may_take() {
     let host = host(McpServer { time: Duration::from_secs(2), ..server("good") });
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");

@@ -86,6 +86,12 @@ fn tools(mode: &str, changed: bool, page: Option<&str>) -> Value {
         ("pages", _) => json!({"tools": [], "nextCursor": page.map_or("a".to_owned(), |page| format!("{page}a"))}),
         ("same page", _) => json!({"tools": [], "nextCursor": "a"}),
         ("twice", _) => json!({"tools": [tool("echo"), tool("echo")]}),
+        ("strict", _) => {
+            let said = json!({"said": {"type": "string"}});
+            let takes =
+                json!({"type": "object", "properties": said, "required": ["said"], "additionalProperties": false});
+            json!({"tools": [{"name": "echo", "inputSchema": takes}]})
+        }
         ("schema", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "array"}}]}),
         ("pattern", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object", "properties": 7}}]}),
         ("name", _) => json!({"tools": [tool("echo \u{1b}[2J")]}),

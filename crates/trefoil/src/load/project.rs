@@ -92,7 +92,7 @@ pub(crate) fn bytes(door: &Door, path: &Path) -> Result<Vec<u8>, Shut> {
 }
 
 /// Reads one; what is wrong in it goes to `found`, and the rest counts.
-pub(super) fn read(id: FileId, file: &SourceFile, found: &mut Vec<Diagnostic>) -> ProjectFile {
+pub(super) fn read(id: FileId, folder: &Path, file: &SourceFile, found: &mut Vec<Diagnostic>) -> ProjectFile {
     let (table, errors) = DeTable::parse_recoverable(file.text());
     for error in errors {
         let at = error.span().map_or(Span::new(0, 0), |s| Span::new(s.start as u32, s.end as u32));
@@ -102,7 +102,7 @@ pub(super) fn read(id: FileId, file: &SourceFile, found: &mut Vec<Diagnostic>) -
             format!("invalid TOML: {}", one_line(error.message())),
         ));
     }
-    let mut reading = ProjectReading { id, text: file.text(), found, out: ProjectFile::default() };
+    let mut reading = ProjectReading { id, folder, text: file.text(), found, out: ProjectFile::default() };
     reading.top(table.get_ref());
     reading.out
 }
@@ -114,6 +114,7 @@ fn one_line(message: &str) -> String {
 /// A project file being read.
 struct ProjectReading<'f> {
     id: FileId,
+    folder: &'f Path,
     text: &'f str,
     found: &'f mut Vec<Diagnostic>,
     out: ProjectFile,
@@ -125,7 +126,7 @@ impl ProjectReading<'_> {
             match (&**key.get_ref(), value.get_ref()) {
                 ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
-                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(Path::new(""), tools),
+                ("tools", DeValue::Table(tools)) => self.out.supplied.tools = supplied(self.folder, tools),
                 ("mcp", DeValue::Table(servers)) => self.out.supplied.servers = names(servers),
                 // These count only where the user trusts the file: `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}

@@ -8,6 +8,7 @@ use trefoil_check::Suppressions;
 use trefoil_front::{Detection, Evidence, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node, Parsed};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
+use trefoil_template::Value;
 
 use super::project::ProjectFiles;
 use super::{LoadOptions, rules};
@@ -29,6 +30,8 @@ pub(super) struct Loader {
     pub projects: ProjectFiles,
     /// What is wrong in those.
     pub project_findings: Vec<Diagnostic>,
+    /// What flows take that are tools of others, by their files.
+    pub taken: HashMap<String, Option<Value>>,
     /// What programs have in them and is no manifest, by path.
     others: BTreeMap<PathBuf, Arc<str>>,
 }
@@ -74,6 +77,7 @@ impl Loader {
             rooms: HashMap::new(),
             projects: ProjectFiles::default(),
             project_findings: Vec::new(),
+            taken: HashMap::new(),
             others: BTreeMap::new(),
         }
     }

@@ -9,12 +9,16 @@ use trefoil_check::{Group, Levels, Limits, Rule, Supplied, Suppressions, rule, s
 use trefoil_ir::Program;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
-use super::Checks;
+use trefoil_template::Value;
+
 use super::discover::patterns;
 use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
 use super::united::united;
+use super::{Checks, LoadOptions, Target};
+use crate::as_tool::AsTool;
+use crate::flow::Flow;
 
 impl Loader {
     /// The project file of a file, read once.
@@ -74,7 +78,15 @@ impl Loader {
                         "the project file is not UTF-8 text",
                     ));
                 }
-                project::read(id, &file, &mut findings)
+                let folder = found.path.parent().unwrap_or(Path::new(""));
+                let mut project = project::read(id, folder, &file, &mut findings);
+                // Whoever checks has not trusted it: it names files of its own folder, and no others.
+                let rooms = self.options.door.rooms([folder.to_owned()]);
+                for tool in &mut project.supplied.tools {
+                    let path = |flow: &String| Target::parse_at(&self.options.door, flow).path;
+                    tool.flow = tool.flow.take().filter(|flow| rooms.look(&path(flow)).is_ok());
+                }
+                project
             }
             Err(why) => {
                 let id = self.add(SourceFile::new(found.name.clone(), ""));
@@ -100,7 +112,25 @@ impl Loader {
         let own = &self.options.supplied;
         supplied.tools.extend(own.tools.iter().cloned());
         supplied.servers.extend(own.servers.iter().cloned());
+        for tool in &mut supplied.tools {
+            if let Some(flow) = &tool.flow {
+                tool.parameters = self.taken_by(flow);
+            }
+        }
         Arc::new(supplied)
+    }
+    /// The JSON Schema of what a flow takes; none: it does not load.
+    fn taken_by(&mut self, flow: &str) -> Option<Value> {
+        if let Some(known) = self.taken.get(flow) {
+            return known.clone();
+        }
+        let LoadOptions { door, allowed, overlay, cache, limits, .. } = self.options.clone();
+        let target = Target::parse_at(&door, flow);
+        let options = LoadOptions { door, allowed, overlay, cache, limits, ..LoadOptions::default() };
+        let taken = super::load(&target, &options).ok().map(|loaded| AsTool::of(&Flow::from(loaded)).parameters);
+        let taken = taken.map(|schema| Value::from_json(serde_json::Value::Object(schema)));
+        self.taken.insert(flow.to_owned(), taken.clone());
+        taken
     }
     /// Whether a finding of a rule could be shown in a program, as far as that is easily known: comments in manifests are
     /// told when they cover nothing, which only the rule knows, and another folder may have levels of its own.

@@ -111,7 +111,7 @@ impl Settings {
         let servers = self.mcp.iter().map(|server| server.name.clone()).collect();
         #[cfg(not(feature = "mcp"))]
         let servers = Vec::new();
-        let flow = |tool: &FlowTool| SuppliedTool { name: tool.name.clone(), ..SuppliedTool::default() };
+        let flow = |tool: &FlowTool| tools::of_flow(tool.name.clone(), tool.flow.to_string());
         let tools = self.tools.iter().map(tools::described).chain(self.flows.iter().map(flow));
         Supplied { tools: tools.collect(), servers }
     }

@@ -192,6 +192,11 @@ fn program(base: &Path, all: &DeTable<'_>) -> Result<Option<Program>, Wrong> {
 pub fn supplied(base: &Path, tools: &DeTable<'_>) -> Vec<SuppliedTool> {
     let one = |(name, value): (&Spanned<toml::de::DeString<'_>>, &TableEntry<'_>)| {
         let name = name.get_ref().to_string();
+        let all = value.get_ref().as_table().into_iter().flatten();
+        let flow = all.filter(|(key, _)| key.get_ref() == "flow").find_map(|(_, value)| value.get_ref().as_str());
+        if let Some(flow) = flow {
+            return of_flow(name, base.join(flow).to_string_lossy().into_owned());
+        }
         let tool = declared(base, &name, 0..0, value).ok();
         tool.map_or_else(|| SuppliedTool { name, ..SuppliedTool::default() }, |tool| described(&tool))
     };
@@ -207,7 +212,13 @@ pub fn described(tool: &CommandTool) -> SuppliedTool {
         parameters,
         result: tool.result().cloned(),
         writes: spec.effects == Effects::Writes,
+        flow: None,
     }
+}
+
+/// A flow that is a tool. What it takes, whoever loads it says; what it changes, nobody declares.
+pub fn of_flow(name: String, flow: String) -> SuppliedTool {
+    SuppliedTool { name, flow: Some(flow), ..SuppliedTool::default() }
 }
 
 fn table<'v, 't>(value: &'v TableEntry<'t>) -> Result<&'v DeTable<'t>, Wrong> {
