@@ -137,6 +137,8 @@ impl HostArgs {
         rules.allow.extend(self.allow_host.iter().cloned());
         engine = engine.http(rules);
         let commands = self.allow_command || settings.commands;
+        // Keys are in its memory, whether or not it starts processes.
+        trefoil::internals::shell::hide();
         if commands || settings.starts_processes() {
             trefoil::internals::shell::adopt();
         }

@@ -265,3 +265,51 @@ fn no_form_of_any_secret_is_left_of_a_run() {
     clean(&project.left("fails.yaml", 1), "a provider that refuses");
     clean(&project.left("gone.yaml", 1), "a tool that fails");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_crashes_leaves_nothing_of_them() {
+    let project = Project::new();
+    std::fs::write(project.folder.path().join("secrets.command"), COMMAND).unwrap();
+    // Nobody answers: what has been read is in memory when the process is ended.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let text = std::fs::read_to_string(project.folder.path().join("call.yaml")).unwrap();
+    project.folder.write("call.yaml", text.replace(&project.echo.address, &address));
+    let folder = project.folder.path();
+    silent.set_nonblocking(true).unwrap();
+    for signal in ["-ABRT", "-SEGV", "-BUS"] {
+        let trefoil = env!("CARGO_BIN_EXE_trefoil");
+        let script = format!(
+            "ulimit -c unlimited; exec {trefoil} run main.yaml --input x --store runs.db --allow-host {address}"
+        );
+        let mut command = Command::new("sh");
+        crate::world::bare(&mut command);
+        project.environment(&mut command);
+        let child = command.args(["-c", &script]).current_dir(folder).spawn().unwrap();
+        let began = std::time::Instant::now();
+        let stream = loop {
+            match silent.accept() {
+                Ok((stream, _)) => break stream,
+                Err(_) if began.elapsed().as_secs() < 60 => std::thread::sleep(std::time::Duration::from_millis(10)),
+                Err(error) => panic!("nobody called: {error}: {:?}", wait(child)),
+            }
+        };
+        stream.set_nonblocking(false).unwrap();
+        let mut head = String::new();
+        BufReader::new(&stream).read_line(&mut head).unwrap();
+        assert!(forms(VAULT).iter().any(|form| head.contains(form)), "it has read its secrets: {head}");
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let ran = wait(child);
+        let mut left = format!("{ran:?}");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert!(!name.starts_with("core"), "{name}");
+            if name.starts_with("runs.db") {
+                left += &String::from_utf8_lossy(&std::fs::read(&path).unwrap());
+            }
+        }
+        clean(&left, signal);
+    }
+}

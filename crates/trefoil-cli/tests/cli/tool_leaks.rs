@@ -207,6 +207,54 @@ fn an_mcp_server_that_says_what_it_is_sent() {
     assert!(sent.lock().unwrap().contains("canary-Zx81"), "it was sent the secret");
 }
 
+/// Arguments come in on stdin: what a function and a server say of them on stderr, in results and in failures is hidden.
+#[test]
+fn a_python_function_that_says_what_it_is_given() {
+    let folder = Folder::new();
+    folder.write("forms.txt", forms());
+    folder.write(
+        "says.py",
+        "import sys\n\ndef show(key):\n    all = open('forms.txt').read()\n    sys.stderr.write(all + repr(key))\n    return all + key\n\n\ndef fail(key):\n    all = open('forms.txt').read()\n    sys.stderr.write(all)\n    raise ValueError(all + key)\n\n\ndef dies(key):\n    import os\n    sys.stderr.write(open('forms.txt').read())\n    sys.stderr.flush()\n    os.abort()\n",
+    );
+    for (function, code) in [("show", 0), ("fail", 1), ("dies", 1)] {
+        folder.write(
+            "one.yaml",
+            format!(
+                "version: \"0.1\"\nnodes:\n  a:\n    type: tool\n    tool: python\n    config: {{ module: says, function: {function}, \
+                 args: {{ key: \"{{{{ env.KEY }}}}\" }} }}\n    output_key: said\nagents: {{}}\nedges: []\ninput: {{ message: it }}\n"
+            ),
+        );
+        let (text, folder) = (std::fs::read_to_string(folder.path().join("one.yaml")).unwrap(), &folder);
+        let more = ["--allow-command"];
+        let env = [("KEY", SECRET), ("PYTHONPATH", ".")];
+        let ran = run(folder, &[&["run", "one.yaml", "--input", "x", "--ephemeral"][..], &more].concat(), &env);
+        assert_eq!(ran.code, code, "{text}\n{}", ran.err);
+        let left = format!("{}{}", ran.out, ran.err);
+        let found = traces_of_it().into_iter().find(|trace| ran.err.contains(trace.as_str()));
+        assert!(found.is_none(), "{found:?}: {left}");
+    }
+}
+
+#[test]
+fn an_mcp_server_of_this_machine_that_says_what_it_is_sent() {
+    let folder = Folder::new();
+    folder.write("forms.txt", forms());
+    // Says everything on stderr, and again in its answer; then the same before it goes.
+    let server = "import json, sys\nsys.stderr.write(open('forms.txt').read())\nfor line in sys.stdin:\n    asked = json.loads(line)\n    if 'id' not in asked:\n        continue\n    all = open('forms.txt').read()\n    method = asked['method']\n    if method == 'initialize':\n        result = {'protocolVersion': asked['params']['protocolVersion'], 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}}\n    elif method == 'tools/list':\n        result = {'tools': [{'name': 'show', 'inputSchema': {'type': 'object'}}]}\n    elif method == 'tools/call' and END:\n        sys.stderr.write(all)\n        sys.stderr.flush()\n        sys.exit(3)\n    elif method == 'tools/call':\n        sys.stderr.write(all)\n        result = {'content': [{'type': 'text', 'text': all}]}\n    else:\n        sys.stdout.write(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'error': {'code': -32601, 'message': 'unknown'}}) + '\\n')\n        sys.stdout.flush()\n        continue\n    sys.stdout.write(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}) + '\\n')\n    sys.stdout.flush()\n";
+    folder.write(
+        "config/config.toml",
+        "[mcp.here]\ncommand = [\"python3\", \"server.py\"]\nfolder = \"..\"\nenv = { KEY = \"{{secrets.KEY}}\" }\n",
+    );
+    folder.write(
+        "one.yaml",
+        "id: one\nkind: tool\ntool: { kind: mcp, server: here, name: show, params: { key: \"{{secrets.KEY}}\" } }\n",
+    );
+    for (end, code) in [("False", 0), ("True", 1)] {
+        folder.write("server.py", server.replace("END", end));
+        leaves_nothing(&folder, &[], &[], code);
+    }
+}
+
 #[test]
 fn a_model_reads_nothing_of_it_in_what_a_tool_says() {
     let (tool, _) = telling("text/plain", |_, forms| forms.to_owned());

@@ -9,6 +9,8 @@ use serde_json::json;
 use crate::world::Folder;
 
 const SECRET: &str = "canary-Zx81-äö/+=";
+/// A token that looks different in an address, in JSON and in base64.
+const TOKEN: &str = "tok/en+01-23456789==";
 
 /// Answers by path, and keeps what it was sent.
 struct Api {
@@ -56,6 +58,15 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<String>>) {
     let (status, kind, answer) = match () {
         () if path.starts_with("/token") => {
             ("200 OK", "application/json", json!({"access_token": "token-0123456789"}).to_string())
+        }
+        () if path.starts_with("/keys") => ("200 OK", "application/json", json!({"access_token": TOKEN}).to_string()),
+        () if path.starts_with("/mirror") => {
+            use base64::Engine as _;
+            let base64 = base64::engine::general_purpose::STANDARD.encode(format!("user:{TOKEN}"));
+            let url = TOKEN.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D");
+            let json = TOKEN.replace('/', "\\/");
+            let said = format!("plain {TOKEN} base64 {base64} url {url} json {json}");
+            ("200 OK", "application/json", json!({"said": said}).to_string())
         }
         () if path.starts_with("/gone") => ("404 Not Found", "text/plain", format!("no such item for {SECRET}")),
         () if path.starts_with("/flaky") && number == 1 => ("401 Unauthorized", "text/plain", String::new()),
@@ -105,6 +116,24 @@ fn a_request_is_sent_as_it_is_written_and_values_open_no_part_of_it() {
     assert!(asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{asked}");
     assert!(asked.contains("x-kind: a a b/c?d\r\n") && asked.ends_with("{\"deep\":[\"a b/c?d\",1]}"), "{asked}");
     assert_eq!(ran.json()["path"], path);
+}
+
+#[test]
+fn a_value_is_one_segment_of_an_address_and_leads_to_no_other() {
+    let api = Api::start();
+    let host = api.address.to_string();
+    let url = format!("  method: DELETE\n  url: \"http://{host}/items/{{{{q}}}}/parts\"\n");
+    for (value, sent) in [("a/../b", true), ("..", false), (".", false), ("%2e%2e", true)] {
+        let before = api.asked().len();
+        let folder = tool(&url);
+        let args = ["run", "find.yaml", "--input", &format!("q={value}"), "--allow-host", &host];
+        let ran = folder.trefoil(&args);
+        assert_eq!(api.asked().len() > before, sent, "{value}: {}", ran.err);
+        match sent {
+            true => assert!(api.asked()[before].starts_with("DELETE /items/"), "{:?}", api.asked()),
+            false => drop(ran.exits(1).says(&["TOOL_ERROR", "which leads to another address"])),
+        }
+    }
 }
 
 #[test]
@@ -163,6 +192,26 @@ fn a_token_is_got_once_and_again_when_the_server_does_not_know_it() {
     assert!(asked[0].ends_with("grant_type=client_credentials&scope=read"), "{}", asked[0]);
     assert!(asked[0].contains("authorization: Basic "), "{}", asked[0]);
     assert!(asked[3].contains("authorization: Bearer token-0123456789"), "{}", asked[3]);
+}
+
+#[test]
+fn no_form_of_a_token_that_was_got_comes_back() {
+    let api = Api::start();
+    let folder = tool(&format!(
+        "  url: \"http://{0}/mirror\"\n  auth:\n    type: oauth2_client_credentials\n    token_url: \"http://{0}/keys\"\n    \
+         client_id: me\n    client_secret: \"{{{{secrets.API_KEY}}}}\"\n",
+        api.address
+    ));
+    let host = api.address.to_string();
+    let more = ["--allow-host", &host, "--trace", "t.json", "--events", "jsonl"];
+    let ran = run(&folder, &more, &[("TREFOIL_SECRET_API_KEY", SECRET)]);
+    ran.exits(0);
+    assert!(api.asked()[1].contains(TOKEN), "the server was sent it");
+    let left = format!("{}{}{}", ran.out, ran.err, std::fs::read_to_string(folder.path().join("t.json")).unwrap());
+    assert!(left.contains("plain ***") && left.contains("url ***") && left.contains("json ***"), "{left}");
+    for form in ["tok/en", "tok%2Fen", "tok\\/en", "dG9rL2VuKz"] {
+        assert!(!left.contains(form), "{form}: {left}");
+    }
 }
 
 #[test]

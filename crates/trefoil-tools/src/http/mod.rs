@@ -38,6 +38,13 @@ impl HttpTools {
     pub fn client(&self) -> &Client {
         &self.client
     }
+
+    /// A token, which nobody but the server is to see.
+    async fn token(&self, at: CallSite<'_>, auth: &auth::Auth) -> Result<Arc<str>, ToolError> {
+        let token = self.tokens.get(&self.client, auth).await?;
+        at.meter.hide(&token);
+        Ok(token)
+    }
 }
 
 #[async_trait]
@@ -51,19 +58,19 @@ impl ToolHost for HttpTools {
         if at.discloses {
             self.client.may_disclose(&call.url)?;
         }
-        let Some(auth) = auth else { return response::value(self.client.send(call).await?, None) };
+        let Some(auth) = auth else { return response::value(self.client.send(call).await?) };
         if at.discloses {
             self.client.may_disclose(&auth.call().url)?;
         }
-        let token = self.tokens.get(&self.client, &auth).await?;
+        let token = self.token(at, &auth).await?;
         let answer = self.client.send(auth.apply(call.clone(), &token)).await?;
         if !auth.refreshes_on(answer.status.as_u16()) {
-            return response::value(answer, Some(&token));
+            return response::value(answer);
         }
         // The server has forgotten the token, or never knew it: once more with a new one.
         self.tokens.forget(&auth, &token).await;
-        let token = self.tokens.get(&self.client, &auth).await?;
-        response::value(self.client.send(auth.apply(call, &token)).await?, Some(&token))
+        let token = self.token(at, &auth).await?;
+        response::value(self.client.send(auth.apply(call, &token)).await?)
     }
 
     fn is_idempotent(&self, request: &ToolRequest) -> bool {

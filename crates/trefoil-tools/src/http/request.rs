@@ -25,6 +25,7 @@ pub fn of(arguments: &Value) -> Result<(Call, Option<Auth>), ToolError> {
 
 /// A request without placeholders: `method`, `headers`, `body_type`, `body`, `timeout_ms`.
 pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
+    no_way_up(&url)?;
     let text = |key: &str| all.get(key).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is not a method")))?;
@@ -62,6 +63,18 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
     Ok(call)
 }
 
+/// Addresses take `..` for the part above, whoever has written it and however it is encoded: a value that is one segment would lead
+/// somewhere else.
+fn no_way_up(url: &str) -> Result<(), ToolError> {
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path);
+    let segments = path.split(['/', '\\']).skip(1).map(|segment| segment.to_ascii_lowercase().replace("%2e", "."));
+    if segments.into_iter().any(|segment| segment == "." || segment == "..") {
+        return Err(failed("a segment of the address is `.` or `..`, which leads to another address"));
+    }
+    Ok(())
+}
+
 /// An address with more pairs in its query.
 pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p Value)>) -> String {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
@@ -82,4 +95,28 @@ pub fn with_query<'p>(url: &str, pairs: impl IntoIterator<Item = (&'p str, &'p V
 fn pairs(body: &Value) -> Result<Vec<(&str, &Value)>, ToolError> {
     let object = body.as_object().ok_or_else(|| failed("a form must be an object"))?;
     Ok(object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (&**name, value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_segment_of_a_path_leads_to_another_one() {
+        for url in [
+            "https://h/a/../b",
+            "https://h/a/..",
+            "https://h/./a",
+            "https://h/a/%2E%2e/b",
+            "https://h\\a\\..\\b",
+            "https://h/.%2e?x",
+        ] {
+            assert!(no_way_up(url).is_err(), "{url}");
+        }
+        for url in
+            ["https://h", "https://h/", "https://h/a..b/...", "https://h/a?b=../c", "https://h/a#../c", "https://h../x"]
+        {
+            assert!(no_way_up(url).is_ok(), "{url}");
+        }
+    }
 }

@@ -6,23 +6,19 @@ use trefoil_template::{Value, json_nodes, limits};
 
 use crate::guard::HttpAnswer;
 
-/// Bytes of a token that is looked for in answers.
-const SHORTEST_TOKEN: usize = 6;
-const HIDDEN: &str = "***";
 /// Characters of a failed answer that are repeated.
 const LONGEST_MESSAGE: usize = 300;
 
-/// The body as JSON where it says that it is and is, else as text; of a status that is not a success a failure. `token`: what
-/// went along and must not come back.
-pub fn value(mut answer: HttpAnswer, token: Option<&str>) -> Result<Value, ToolError> {
+/// The body as JSON where it says that it is and is, else as text; of a status that is not a success a failure.
+pub fn value(answer: HttpAnswer) -> Result<Value, ToolError> {
     let status = answer.status;
-    if let Some(token) = token.filter(|token| token.len() >= SHORTEST_TOKEN) {
-        answer.body = String::from_utf8_lossy(&answer.body).replace(token, HIDDEN).into_bytes();
-    }
     let text = String::from_utf8_lossy(&answer.body);
     if !status.is_success() {
-        let said: String =
-            text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_MESSAGE).collect();
+        let mut said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = said.char_indices().nth(LONGEST_MESSAGE) {
+            said.truncate(end);
+            said.push('…');
+        }
         let message = match (said.as_str(), status.canonical_reason()) {
             ("", None) => format!("answered with {}", status.as_u16()),
             ("", Some(reason)) => format!("answered with {}: {reason}", status.as_u16()),

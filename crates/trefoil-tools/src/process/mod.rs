@@ -16,7 +16,7 @@ use trefoil_runtime::ports::Secrets;
 use trefoil_template::limits;
 
 pub use environment::{Environment, fill, holes};
-pub use tree::{ProcessGroup, adopt, end_all};
+pub use tree::{ProcessGroup, adopt, end_all, hide};
 
 /// Characters of what a program wrote to its standard error that a message repeats.
 const SAID: usize = 300;
@@ -73,13 +73,14 @@ impl Ended {
     }
 }
 
-/// The last lines of a text, as far as a message has room.
+/// The last lines of a text, as far as a message has room. What is cut says so, so that a part of a secret is known to be one.
 pub fn last_words(text: &str) -> String {
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(SAID);
     let cut: String = text.chars().skip(skip).collect();
     let cut = if skip == 0 { cut.as_str() } else { cut.split_once('\n').map_or(cut.as_str(), |(_, rest)| rest) };
-    cut.split_whitespace().collect::<Vec<_>>().join(" ")
+    let said = cut.split_whitespace().collect::<Vec<_>>().join(" ");
+    if skip == 0 { said } else { format!("… {said}") }
 }
 
 /// A process under way. Dropped, it is gone, with all that it started.

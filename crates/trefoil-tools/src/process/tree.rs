@@ -19,16 +19,24 @@ fn under_way() -> MutexGuard<'static, BTreeMap<u32, String>> {
 }
 
 /// Makes this process the one that inherits its descendants' orphans, so that none outlives the command that started it, and
-/// hides its own memory and environment from them: they run as the same user and could read its keys there. For a process
-/// that is a command line and starts no other children; a host with children of its own decides for itself.
-///
-/// Not hidden from processes of root, which may read everything.
+/// [hides](hide) its memory and environment from them. For a process that is a command line and starts no other children; a host
+/// with children of its own decides for itself.
 pub fn adopt() {
+    hide();
     #[cfg(target_os = "linux")]
     {
-        use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
+        use rustix::process::{getpid, set_child_subreaper};
         let adopts = set_child_subreaper(Some(getpid())).is_ok();
         linux::ADOPTS.store(adopts, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Keeps this process's memory and environment, which hold its keys, to itself: other processes of the same user cannot read them,
+/// and nothing of them is written to a file if it crashes. Processes of root may read everything. On Linux only.
+pub fn hide() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

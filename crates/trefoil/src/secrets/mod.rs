@@ -190,7 +190,9 @@ fn env_file() -> Option<PathBuf> {
 
 #[allow(clippy::disallowed_methods, reason = "this is where secrets come from")]
 fn folders() -> Vec<PathBuf> {
-    ["TREFOIL_SECRETS_DIR", "CREDENTIALS_DIRECTORY"].iter().filter_map(std::env::var_os).map(PathBuf::from).collect()
+    let named = ["TREFOIL_SECRETS_DIR", "CREDENTIALS_DIRECTORY"].iter().filter_map(std::env::var_os);
+    // One that is set to nothing is not the folder that somebody happens to be in.
+    named.filter(|folder| !folder.is_empty()).map(PathBuf::from).collect()
 }
 
 /// The last line with this name counts.

@@ -13,7 +13,7 @@ use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, ToolError};
 use trefoil_template::Value;
 use trefoil_tools::process;
 
-pub use trefoil_tools::process::{adopt, end_all};
+pub use trefoil_tools::process::{adopt, end_all, hide};
 
 /// Whether a command must not find this variable in its environment: the key of a provider, or what is named like one
 /// (`*_API_KEY`, `*_TOKEN`, `*_SECRET*`). A step that needs one passes it under `env`.

@@ -8,6 +8,7 @@ mod effort;
 mod keys;
 mod memory;
 mod paths;
+mod roles;
 mod shell;
 mod signals;
 mod trust;
