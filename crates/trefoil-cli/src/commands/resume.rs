@@ -122,7 +122,7 @@ fn all(args: &Resume) -> Result<Vec<String>, u8> {
 }
 
 /// Whether the run is the call of a tool of a run that has not ended: that one continues it, within its limits.
-fn is_continued_by_another(store: &Arc<SqliteStore>, run: &str) -> Result<bool, u8> {
+fn is_continued_by_another(store: &Arc<dyn Store>, run: &str) -> Result<bool, u8> {
     let Some(parent) = wait(store.record(run))?.parent else { return Ok(false) };
     match block_on(store.record(&parent))? {
         Ok(above) => Ok(!above.status.is_end()),

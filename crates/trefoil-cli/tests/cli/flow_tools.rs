@@ -90,13 +90,15 @@ fn answers_given_beforehand_are_for_the_steps_of_called_flows_too() {
 #[test]
 fn a_flow_that_does_not_load_stops_its_callers_before_they_start() {
     let folder = shipping("../other/gone.yaml");
-    let ran = run(&folder, &["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea"]);
+    let args = ["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea", "--ephemeral"];
+    let ran = run(&folder, &args);
     ran.exits(2).says(&["missing-tool", "caller.yaml:3", "its flow", "gone.yaml` does not exist"]);
 }
 
 #[test]
 fn flows_that_call_each_other_come_to_an_end() {
     let folder = shipping("caller.yaml");
+    folder.write("flows/caller.yaml", CALLER.replace("message:", "input:"));
     let ran =
         run(&folder, &["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea", "--ephemeral"]);
     ran.exits(1).says(&["more than 5 levels deep"]);

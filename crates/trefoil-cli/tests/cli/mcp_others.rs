@@ -1,4 +1,6 @@
-//! MCP with what others wrote: the official conformance tool against our client, and the Python SDK's client against our server.
+//! MCP with what others wrote: the official conformance tool against our client and our server, and the Python SDK's client against our
+//! server. Left out are scenarios of what we do not have: of a client, logging in by OAuth and questions of servers; of a server,
+//! resources, prompts, completion, sampling, logs and other contents than text.
 //!
 //! `TREFOIL_MCP_SERVERS` is the folder in which `.ci/mcp-servers` has installed them.
 
@@ -37,6 +39,75 @@ async def main():
 asyncio.run(main())
 "#;
 
+/// The conformance tool speaks HTTP to servers, and ours has standard streams: what is sent goes through as it is.
+const BRIDGE: &str = r#"
+import json, subprocess, sys, threading, queue
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+# One server over standard streams for each session, as it is: each message of a client goes in as a line, and what comes out
+# until the answer goes back as events.
+class Session:
+    def __init__(self):
+        self.process = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.waiting, self.lock = {}, threading.Lock()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            message = json.loads(line)
+            answers = 'method' not in message
+            with self.lock:
+                to = [self.waiting.pop(message['id'], None)] if answers else list(self.waiting.values())[-1:]
+            for one in filter(None, to):
+                one.put((message, answers))
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message) + '\n')
+        self.process.stdin.flush()
+
+SESSIONS = {}
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def log_message(self, *_): pass
+    def plain(self, status):
+        self.send_response(status); self.send_header('Content-Length', '0'); self.end_headers()
+    def do_GET(self): self.plain(405)
+    def do_DELETE(self): self.plain(200)
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+        name = self.headers.get('Mcp-Session-Id')
+        if message.get('method') == 'initialize':
+            name = f's{len(SESSIONS)}'
+            SESSIONS[name] = Session()
+        session = SESSIONS.get(name)
+        if session is None:
+            return self.plain(404)
+        if 'method' not in message or 'id' not in message:
+            session.send(message)
+            return self.plain(202)
+        mine = queue.Queue()
+        with session.lock:
+            session.waiting[message['id']] = mine
+        session.send(message)
+        self.send_response(200)
+        self.send_header('Content-Type', 'text/event-stream')
+        self.send_header('Mcp-Session-Id', name)
+        self.send_header('Connection', 'close')
+        self.end_headers()
+        while True:
+            said, last = mine.get(timeout=60)
+            self.wfile.write(f'event: message\ndata: {json.dumps(said)}\n\n'.encode())
+            self.wfile.flush()
+            if last:
+                self.close_connection = True
+                return
+
+server = ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"#;
+
 /// Where the others are; a line says so where they are not. Whoever sets the variable has installed them all.
 fn others() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("TREFOIL_MCP_SERVERS").map(PathBuf::from) else {
@@ -71,12 +142,69 @@ fn a_client_begins_as_the_conformance_tool_wants() {
 
 #[test]
 fn a_client_calls_tools_as_the_conformance_tool_wants() {
-    conforms("tools_call", "add_numbers", "{ a: 5, b: 3 }", false);
+    conforms("tools_call", "add_numbers", "{ a: \"5\", b: \"3\" }", false);
 }
 
 #[test]
 fn a_client_comes_back_to_a_stream_as_the_conformance_tool_wants() {
     conforms("sse-retry", "test_reconnection", "{}", false);
+}
+
+/// Of what a server can offer, ours has tools: their flows, here with the names that the tool asks for.
+#[test]
+fn a_server_answers_as_the_conformance_tool_wants() {
+    let Some(others) = others() else { return };
+    let folder = Folder::new();
+    let agent =
+        |id: &str| format!("{{ id: {id}, kind: llm, model: {{ provider: openai, name: m }}, instruction: \"{id}\" }}");
+    folder.write("bridge.py", BRIDGE);
+    folder.write("flows/test_simple_text.yaml", agent("test_simple_text"));
+    folder.write("flows/test_error_handling.yaml", agent("test_error_handling"));
+    let steps = ["one", "two", "three"].map(|id| format!("  - agent: {}\n", agent(id))).concat();
+    folder.write(
+        "flows/test_tool_with_progress.yaml",
+        format!("id: test_tool_with_progress\nkind: sequential\nsteps:\n{steps}"),
+    );
+    folder.write(
+        "flows/test_elicitation.yaml",
+        "version: \"0.1\"\nnodes:\n  ask: { type: human, prompt: \"{{ inputs.message }}\", writes: output.said }\nedges: []\nagents: {}\ninput: { message: it }\n",
+    );
+    folder.write(
+        "script.yaml",
+        "answers:\n  test_simple_text: This is a simple text response for testing.\n  test_error_handling: { error: { status: 400, message: This tool intentionally returns an error for testing } }\n  \"*\": done\n",
+    );
+    let mut bridge = Command::new(others.join("py/bin/python"));
+    bridge.current_dir(folder.path()).arg("bridge.py").arg(env!("CARGO_BIN_EXE_trefoil"));
+    bridge.args(["mcp", "flows", "--model", "scripted=script.yaml", "--ephemeral"]).env("TREFOIL_CONFIG_DIR", "config");
+    let mut bridge = bridge.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut port = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(bridge.stdout.as_mut().unwrap()), &mut port).unwrap();
+    let url = format!("http://127.0.0.1:{}/mcp", port.trim());
+    let mut failed = Vec::new();
+    for scenario in [
+        "server-initialize",
+        "ping",
+        "tools-list",
+        "tools-call-simple-text",
+        "tools-call-error",
+        "tools-call-with-progress",
+        "tools-call-elicitation",
+    ] {
+        let modules = others.join("node_modules");
+        let mut command = Command::new(modules.join(".bin/node"));
+        crate::world::bare(&mut command);
+        command.current_dir(folder.path()).arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"));
+        let ran = finish({
+            command.args(["server", "--url", &url, "--scenario", scenario]);
+            command
+        });
+        if !ran.out.contains("0 failed, 0 warnings") {
+            failed.push(format!("{scenario}: {}{}", ran.out, ran.err));
+        }
+    }
+    let _ = bridge.kill();
+    let _ = bridge.wait();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 #[test]

@@ -198,12 +198,10 @@ impl Connection {
             let tools = self.tools().await?;
             let tool = tools.get(name).ok_or_else(|| self.unknown(name, &tools))?;
             seen.compare(&self.server, tool)?;
-            let arguments = arguments.to_json();
-            // Nothing is sent that the server says it does not take.
-            tool.takes.check(&arguments).map_err(|why| failed(format!("invalid arguments: {why}")))?;
-            let serde_json::Value::Object(arguments) = arguments else {
+            let serde_json::Value::Object(arguments) = arguments.to_json() else {
                 return Err(failed("the arguments of an MCP tool must be an object".to_owned()));
             };
+            tool.takes(&arguments)?;
             let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
             self.budget.renew();
             match self.peer.call_tool_once(params).await {

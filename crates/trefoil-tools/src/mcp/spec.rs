@@ -21,8 +21,6 @@ const DESCRIPTION: usize = 16 << 10;
 pub struct Described {
     /// As hosts hand it on.
     pub spec: ToolSpec,
-    /// The shape of its arguments.
-    pub takes: Shape,
     /// The shape of its results, if it names one.
     pub result: Option<Shape>,
     /// All of it that a model goes by, as text.
@@ -46,8 +44,7 @@ impl Described {
         if input.get("type").is_some_and(|kind| kind != "object") {
             return Err(wrong("the schema of its arguments is not of an object"));
         }
-        let takes = Shape::new(&input);
-        let takes = takes.map_err(|why| wrong(&format!("the schema of its arguments is not a JSON Schema: {why}")))?;
+        Shape::new(&input).map_err(|why| wrong(&format!("the schema of its arguments is not a JSON Schema: {why}")))?;
         let output = tool.output_schema.as_ref().map(|schema| Json::Object(schema.as_ref().clone()));
         let result = output.as_ref().map(Shape::new).transpose();
         let result = result.map_err(|why| wrong(&format!("the schema of its results is not a JSON Schema: {why}")))?;
@@ -60,7 +57,27 @@ impl Described {
         };
         let parameters = Value::from_json(input);
         let spec = ToolSpec { name: name.into(), description: description.into(), parameters, effects };
-        Ok(Self { spec, takes, result, says })
+        Ok(Self { spec, result, says })
+    }
+
+    /// Whether it takes arguments of these names: nothing is sent that it says it does not take, or without what it needs. What their
+    /// values must be, the server decides: many take `"5"` for a number, and some formats have no other way to write one.
+    pub fn takes(&self, arguments: &serde_json::Map<String, Json>) -> Result<(), ToolError> {
+        let schema = &self.spec.parameters;
+        let known = schema.get("properties").and_then(Value::as_object);
+        let names = || known.into_iter().flat_map(|known| known.keys()).map(|name| &**name);
+        let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+            && schema.get("patternProperties").is_none();
+        if let Some(unknown) = arguments.keys().find(|name| closed && !names().any(|known| known == name.as_str())) {
+            let near = trefoil_syntax::suggest::nearest(unknown, names());
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(failed(format!("it has no parameter `{unknown}`{near}")));
+        }
+        let needed = schema.get("required").and_then(Value::as_list).unwrap_or_default();
+        match needed.iter().filter_map(Value::as_str).find(|name| !arguments.contains_key(*name)) {
+            Some(missing) => Err(failed(format!("it needs the parameter `{missing}`"))),
+            None => Ok(()),
+        }
     }
 }
 

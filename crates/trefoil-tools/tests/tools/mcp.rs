@@ -102,13 +102,9 @@ async fn what_a_tool_does_not_take_is_not_sent() {
     let host = host(server("strict"));
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     let ask = async |arguments| call(&host, &request(kind(), "echo", arguments), false).await;
+    fails(expect![[r#"Failed("it needs the parameter `said`")"#]], ask(json!({})).await);
     fails(
-        expect![[r#"Failed("invalid arguments: 7 is not of type \"string\" (at `/said`)")"#]],
-        ask(json!({"said": 7})).await,
-    );
-    fails(expect![[r#"Failed("invalid arguments: \"said\" is a required property")"#]], ask(json!({})).await);
-    fails(
-        expect![[r#"Failed("invalid arguments: Additional properties are not allowed ('sayd' was unexpected)")"#]],
+        expect![[r#"Failed("it has no parameter `sayd`; did you mean `said`?")"#]],
         ask(json!({"said": "tea", "sayd": "tea"})).await,
     );
 }

@@ -7,7 +7,7 @@ use trefoil_runtime::RunError;
 enum For {
     /// Whatever the cause.
     Any,
-    /// A provider's answer with one of these HTTP statuses.
+    /// An answer with one of these HTTP statuses.
     Status(u16, u16),
     /// No connection, or it broke.
     Network,
@@ -67,6 +67,12 @@ const HELP: &[(&str, For, &str)] = &[
     ("STRUCTURED_OUTPUT_INVALID", Any, "describe each field in the prompt, or simplify the schema"),
     ("SUSPENDED", Any, "answer it, then resume the run"),
     ("TIMEOUT", Any, "raise the limit, or do less in one step"),
+    (
+        "TOOL_ERROR",
+        Status(401, 401),
+        "the server rejects the credentials, or wants some: set them in `headers` or `auth` of the tool, or in `headers` of `[mcp.NAME]`",
+    ),
+    ("TOOL_ERROR", Status(403, 403), "the server does not allow this call with these credentials"),
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
     ("WOULD_REPEAT", Any, "change the manifest or the input, and start a new run"),

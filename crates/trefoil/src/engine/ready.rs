@@ -75,11 +75,7 @@ impl Ready {
         let aimed = aimed.map_err(|why| reasons.extend(why)).ok();
         let script = aimed.as_ref().map(|aimed| script(&aimed.from)).transpose();
         let script = script.map_err(|why| reasons.push(why)).ok().flatten().flatten();
-        let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
-        let secrets: Arc<dyn Secrets> = match &parts.secrets {
-            Some(secrets) => secrets.clone(),
-            None => Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone())),
-        };
+        let secrets = secrets_of(parts, &env_texts);
         let hosts = Hosts::of(engine, aimed.as_deref(), script.clone(), &secrets);
         let program = &loaded.program;
         let host = Host {
@@ -337,6 +333,17 @@ fn named(model: &ModelChoice) -> String {
     match &model.provider {
         Some(provider) => format!("{provider}:{}", model.name),
         None => model.name.to_string(),
+    }
+}
+
+/// The environment, with these files, and the secrets.
+fn secrets_of(parts: &Parts, env_texts: &[String]) -> Arc<dyn Secrets> {
+    match &parts.secrets {
+        Some(secrets) => secrets.clone(),
+        None => {
+            let environment = env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text));
+            Arc::new(OperatorSecrets::new(environment, parts.settings.secrets.clone()))
+        }
     }
 }
 

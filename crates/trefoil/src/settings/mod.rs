@@ -12,7 +12,7 @@ mod trust;
 
 use std::path::{Path, PathBuf};
 
-use trefoil_check::{Supplied, SuppliedTool};
+use trefoil_check::Supplied;
 use trefoil_machine::Reserve;
 use trefoil_models::{Api, ModelOverride, Registry};
 use trefoil_prices::Price;

@@ -97,7 +97,7 @@ fn answer(mut stream: &TcpStream, value: &str, kept: &Mutex<Vec<Json>>, pages: &
 
 fn run(folder: &Folder, stranger: &Stranger, file: &str, input: &str) -> Ran {
     let host = stranger.address.to_string();
-    let mut command = folder.command(&["run", file, "--input", input, "--allow-host", &host]);
+    let mut command = folder.command(&["run", file, "--input-json", input, "--allow-host", &host]);
     command.env("OPENAI_API_KEY", "sk-test-0123456789").env("OPENAI_BASE_URL", format!("http://{host}/v1"));
     command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
     finish(command)
@@ -114,13 +114,14 @@ fn data_is_said_by_nobody_but_who_says_it() {
         let folder = Folder::new();
         folder.write(
             "both.yaml",
-            "id: both\nkind: sequential\nsteps:\n  - ref: first\n  - ref: second\n    input: { text: \"{{first}}\" }\n",
+            "id: both\nkind: sequential\nsteps:\n  - ref: first\n    input: { text: \"{{userQuery}}\" }\n  - ref: second\n    input: { text: \"{{first}}\" }\n",
         );
         let model = "kind: llm\nmodel: { provider: openai, name: m }\n";
-        let look = format!("tools:\n  - {{ kind: http, name: look, url: \"http://{}/page\" }}\n", stranger.address);
+        let look =
+            format!("tools:\n  - {{ kind: http, name: look, url: \"http://{}/page?q={{text}}\" }}\n", stranger.address);
         folder.write(
             "first.yaml",
-            format!("id: first\n{model}instruction: I look.\nprompt: \"Asked: {{{{userQuery}}}}\"\n{look}"),
+            format!("id: first\n{model}inputSchema: {{ text: string }}\ninstruction: I look.\nprompt: \"Asked: {{{{text}}}}\"\n{look}"),
         );
         folder.write("second.yaml", format!("id: second\n{model}inputSchema: {{ text: string }}\ninstruction: I sum up.\nprompt: \"About {{{{text}}}}.\"\n"));
         let input = json!(value).to_string();
@@ -144,14 +145,15 @@ fn the_same_in_the_other_formats() {
         let folder = Folder::new();
         folder.write(
             "flow.yaml",
-            "version: \"0.1\"\nnodes:\n  a: { type: agent, agent: one, writes: working.a }\n  b: { type: agent, agent: two, writes: output.text }\nagents:\n  one: { model: \"openai:m\", system: I look., prompt: \"Asked: {{ inputs.message }}\" }\n  two: { model: \"openai:m\", system: I sum up., prompt: \"About {{ working.a }}.\" }\nedges: [{ from: a, to: b }]\n",
+            "version: \"0.1\"\nnodes:\n  a: { type: agent, agent: one, writes: working.a }\n  b: { type: agent, agent: two, writes: output.text }\nagents:\n  one: { model: \"openai:m\", system: I look. }\n  two: { model: \"openai:m\", system: \"About {{ a.output }}.\" }\nedges: [{ from: a, to: b }]\n",
         );
         run(&folder, &stranger, "flow.yaml", &json!({ "message": value }).to_string()).exits(0);
         let heard = stranger.heard();
         assert_eq!(heard.len(), 2, "{value}: {heard:?}");
-        for (messages, said) in heard.iter().zip([format!("Asked: {value}"), format!("About {value}.")]) {
+        // What was put into a system prompt was put there by the manifest.
+        for (messages, system) in heard.iter().zip(["I look.".to_owned(), format!("About {value}.")]) {
             assert_eq!(roles(messages), ["system", "user"], "{value}");
-            assert_eq!(messages[1].1, said);
+            assert_eq!((&messages[0].1, messages[1].1.as_str()), (&system, value));
         }
     }
     for value in VALUES {
@@ -194,7 +196,7 @@ fn no_model_gives_a_program_an_option() {
             "one.yaml",
             "id: one\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I look.\nprompt: Look\ntools:\n  - { kind: local, tools: [look] }\n",
         );
-        run(&folder, &stranger, "one.yaml", "x").exits(0);
+        run(&folder, &stranger, "one.yaml", "\"x\"").exits(0);
         let seen = std::fs::read_to_string(folder.path().join("seen")).ok();
         assert_eq!(seen, starts.then(|| format!("2\n--name={value}\n{value}\n")), "{value}");
         assert!(!folder.path().join("CANARY").exists());
