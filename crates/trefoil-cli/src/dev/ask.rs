@@ -98,7 +98,7 @@ impl Loop<'_> {
         let last = self.last.as_ref()?;
         let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
         last.told.steps.values().for_each(|step| *labels.entry(&step.label).or_default() += 1);
-        let name = |(key, step): (&String, &super::seen::Step)| match labels.get(step.label.as_str()) {
+        let name = |(key, step): (&String, &super::seen::SeenStep)| match labels.get(step.label.as_str()) {
             Some(1) => step.label.clone(),
             _ => key.clone(),
         };

@@ -15,14 +15,14 @@ pub struct Seen(Mutex<Told>);
 #[derive(Default, Clone)]
 pub struct Told {
     /// The steps, by key: their names, and what they made.
-    pub steps: IndexMap<String, Step>,
+    pub steps: IndexMap<String, SeenStep>,
     /// What is asked, and not answered.
     pub asks: Vec<Waiting>,
 }
 
 /// A step.
 #[derive(Clone)]
-pub struct Step {
+pub struct SeenStep {
     /// Its name.
     pub label: String,
     /// What it made; none: nothing so far.
@@ -47,7 +47,7 @@ impl EventSink for Seen {
         let name = || key.to_string();
         match &event.kind {
             EventKind::StepStarted { label, .. } => {
-                told.steps.entry(name()).or_insert_with(|| Step { label: label.clone(), output: None });
+                told.steps.entry(name()).or_insert_with(|| SeenStep { label: label.clone(), output: None });
             }
             EventKind::StepFinished { output, .. } => {
                 if let Some(step) = told.steps.get_mut(key.as_str()) {

@@ -55,7 +55,7 @@ pub enum Turn {
 }
 
 /// What the last reading of a target came to.
-enum Read {
+enum ReadTurn {
     /// It is as it was.
     Same,
     /// It cannot be run.
@@ -107,9 +107,9 @@ impl Loop<'_> {
     pub(super) fn turn(&mut self, asked: &Asked) -> Result<Turn, u8> {
         let since = Instant::now();
         let (flow, settings) = match self.load(asked)? {
-            Read::Same => return Ok(Turn::Nothing),
-            Read::Faulty => return Ok(Turn::Done),
-            Read::Ready(flow, settings) => (flow, settings),
+            ReadTurn::Same => return Ok(Turn::Nothing),
+            ReadTurn::Faulty => return Ok(Turn::Done),
+            ReadTurn::Ready(flow, settings) => (flow, settings),
         };
         let started = match asked.resume {
             true => self.resume(since, &settings, asked),
@@ -148,8 +148,8 @@ impl Loop<'_> {
     }
 
     /// Reads the target. Whoever has to correct it is told why.
-    fn load(&mut self, asked: &Asked) -> Result<Read, u8> {
-        let Ok(settings) = followed(self.args.target.settings()) else { return Ok(Read::Faulty) };
+    fn load(&mut self, asked: &Asked) -> Result<ReadTurn, u8> {
+        let Ok(settings) = followed(self.args.target.settings()) else { return Ok(ReadTurn::Faulty) };
         let (report, loaded) = self.look(&settings);
         if let Some(loaded) = &loaded {
             self.watch.also(watch::files(loaded)).map_err(|error| cannot_start(&error))?;
@@ -162,9 +162,9 @@ impl Loop<'_> {
         self.read = Some(report);
         // Nothing that was saved has to do with it.
         if same && !asked.anyway && !first {
-            return Ok(Read::Same);
+            return Ok(ReadTurn::Same);
         }
-        Ok(loaded.map_or(Read::Faulty, |loaded| Read::Ready(Flow::from(loaded), Box::new(settings))))
+        Ok(loaded.map_or(ReadTurn::Faulty, |loaded| ReadTurn::Ready(Flow::from(loaded), Box::new(settings))))
     }
 
     /// Starts a run that goes by the last one, if there is one.

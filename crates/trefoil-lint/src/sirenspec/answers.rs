@@ -14,7 +14,7 @@ use trefoil_front::sirenspec::manifest::{NodeKind, OnFailure};
 use trefoil_front::sirenspec::names::stand::{Reading, Stand};
 
 /// A word that an edge compares an answer with.
-struct Asked<'m> {
+struct AskedWord<'m> {
     word: Arc<str>,
     at: Location,
     when: &'m Text,
@@ -27,7 +27,7 @@ pub fn check(subject: &Subject<'_>, found: &mut Found) {
     }
     let slots = subject.known.nodes.iter().enumerate().map(|(at, n)| (n.slot, at));
     let nodes: HashMap<SlotId, usize> = slots.collect();
-    let mut words: Vec<(usize, Vec<Asked<'_>>)> = Vec::new();
+    let mut words: Vec<(usize, Vec<AskedWord<'_>>)> = Vec::new();
     for link in (0..subject.known.nodes.len()).flat_map(|at| subject.links.incoming(at)) {
         let when = subject.manifest.edges.get(link.edge).and_then(|edge| edge.when);
         let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
@@ -44,7 +44,7 @@ struct Look<'l, 's> {
     nodes: &'l HashMap<SlotId, usize>,
     cond: &'l Cond,
     text: &'s BoundText,
-    words: &'l mut Vec<(usize, Vec<Asked<'s>>)>,
+    words: &'l mut Vec<(usize, Vec<AskedWord<'s>>)>,
     found: &'l mut Found,
 }
 
@@ -84,7 +84,7 @@ impl Look<'_, '_> {
 
     fn word(&mut self, node: usize, word: &Arc<str>, at: Written) {
         let at = self.text.written(at).map_or(self.text.at, |(at, _)| at);
-        let asked = Asked { word: word.clone(), at, when: &self.text.source };
+        let asked = AskedWord { word: word.clone(), at, when: &self.text.source };
         match self.words.iter_mut().find(|(n, _)| *n == node) {
             Some((_, all)) => all.push(asked),
             None => self.words.push((node, vec![asked])),
@@ -161,7 +161,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Words that the prompt does not mention, although it mentions the others that edges compare with.
-fn unknown(subject: &Subject<'_>, node: usize, asked: &[Asked<'_>], found: &mut Found) {
+fn unknown(subject: &Subject<'_>, node: usize, asked: &[AskedWord<'_>], found: &mut Found) {
     for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
         // Next to the same answer without the space it is one of several forms of it.
         if one.when.value.matches(one.word.trim()).count() > 1 {

@@ -9,7 +9,7 @@ use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
 use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
 use trefoil_template::Value;
 
-use super::{Script, Scripted, ScriptedAnswer, ScriptedFailure, Turn};
+use super::{Script, Scripted, ScriptedAnswer, ScriptedFailure, ScriptedTurn};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -32,7 +32,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
     Ok(scripted)
 }
 
-fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<Turn<T>>) -> Result<Script<T>> {
+fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<ScriptedTurn<T>>) -> Result<Script<T>> {
     let (turns, endless) = match json {
         Json::Array(all) if all.is_empty() => return Err(format!("`{at}` is an empty list")),
         Json::Array(all) => {
@@ -44,7 +44,7 @@ fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<Turn<T>
     Ok(Script { turns, endless, given: Mutex::default() })
 }
 
-fn answer(json: &Json, at: &str) -> Result<Turn<ScriptedAnswer>> {
+fn answer(json: &Json, at: &str) -> Result<ScriptedTurn<ScriptedAnswer>> {
     let Json::Object(map) = json else {
         if json.is_array() {
             return Err(format!("`{at}` is a list; use `json:` for an answer that is a list"));
@@ -55,7 +55,7 @@ fn answer(json: &Json, at: &str) -> Result<Turn<ScriptedAnswer>> {
             usage: None,
             finish: None,
         };
-        return Ok(Turn { outcome: Ok(answer), delay_ms: 0 });
+        return Ok(ScriptedTurn { outcome: Ok(answer), delay_ms: 0 });
     };
     known(map, at, &["text", "json", "calls", "error", "delay_ms", "usage", "finish"])?;
     let finish = map.get("finish").map(|f| finish(f, &format!("{at}.finish"))).transpose()?;
@@ -70,7 +70,7 @@ fn answer(json: &Json, at: &str) -> Result<Turn<ScriptedAnswer>> {
         (None, None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
         _ => return Err(format!("`{at}` needs one of `text`, `json`, `calls` and `error`")),
     };
-    Ok(Turn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+    Ok(ScriptedTurn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
 }
 
 /// The tools that a turn calls.
@@ -87,9 +87,9 @@ fn calls(json: &Json, at: &str) -> Result<Vec<ToolUse>> {
     all.iter().enumerate().map(call).collect()
 }
 
-fn tool(json: &Json, at: &str) -> Result<Turn<Value>> {
+fn tool(json: &Json, at: &str) -> Result<ScriptedTurn<Value>> {
     let Json::Object(map) = json else {
-        return Ok(Turn { outcome: Ok(Value::from_json(json.clone())), delay_ms: 0 });
+        return Ok(ScriptedTurn { outcome: Ok(Value::from_json(json.clone())), delay_ms: 0 });
     };
     known(map, at, &["value", "error", "delay_ms"])?;
     let outcome = match (map.get("value"), map.get("error")) {
@@ -97,7 +97,7 @@ fn tool(json: &Json, at: &str) -> Result<Turn<Value>> {
         (None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
         _ => return Err(format!("`{at}` needs one of `value` and `error`")),
     };
-    Ok(Turn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+    Ok(ScriptedTurn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
 }
 
 const KINDS: &[(&str, ModelErrorKind)] = &[

@@ -71,7 +71,7 @@ impl std::error::Error for ScriptError {}
 /// One name's turns.
 #[derive(Debug)]
 struct Script<T> {
-    turns: Vec<Turn<T>>,
+    turns: Vec<ScriptedTurn<T>>,
     /// A single turn that is not in a list is given every time.
     endless: bool,
     /// By key: which turn it got.
@@ -79,7 +79,7 @@ struct Script<T> {
 }
 
 #[derive(Debug, Clone)]
-struct Turn<T> {
+struct ScriptedTurn<T> {
     outcome: Result<T, ScriptedFailure>,
     delay_ms: u64,
 }
@@ -101,7 +101,7 @@ struct ScriptedFailure {
 
 impl<T: Clone> Script<T> {
     /// The turn for this call, none when they are used up.
-    fn turn(&self, key: &str) -> Option<&Turn<T>> {
+    fn turn(&self, key: &str) -> Option<&ScriptedTurn<T>> {
         if self.endless {
             self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), 0);
             return self.turns.first();

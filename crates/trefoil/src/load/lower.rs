@@ -456,7 +456,7 @@ pub(super) struct Checked {
 pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnostics, facts: &mut Facts) -> Checked {
     let (groups, mut unreadable) = groups(loader, paths, found);
     let (mut checked, mut programs) = (BTreeMap::new(), Vec::new());
-    let mut told = Told::default();
+    let mut told = FilesTold::default();
     for FolderGroup { root, named, everything, .. } in groups {
         let mut found = Vec::new();
         let mut named_ids: Vec<FileId> = Vec::new();
@@ -529,13 +529,13 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
 /// What was found in each group of files. A file that several groups lead to is told of by the one that it was checked in, else
 /// by the first.
 #[derive(Default)]
-struct Told {
+struct FilesTold {
     groups: Vec<Vec<Diagnostic>>,
     /// By file: the group that tells of it.
     by: HashMap<FileId, usize>,
 }
 
-impl Told {
+impl FilesTold {
     /// Notes which files are checked in the next group.
     fn entries(&mut self, files: &[FileId]) {
         for file in files {

@@ -18,7 +18,7 @@ use crate::door;
 
 /// What was looked for, and what was seen on the way.
 #[derive(Default)]
-struct Seen {
+struct SeenFile {
     /// Folders with what is in them, and whether with all below.
     rings: HashMap<(PathBuf, bool), Rc<Ring>>,
     /// Ids that were looked for in a folder. Those without one were looked for everywhere.
@@ -39,7 +39,7 @@ struct Ring {
 impl Folder {
     /// Looks for the ids that are named, from the folder of each document that names one outwards.
     pub(super) fn widen(&mut self, loader: &mut Loader) {
-        let mut seen = Seen::default();
+        let mut seen = SeenFile::default();
         let project = self.projects.first().cloned().unwrap_or_else(|| self.real.clone());
         loop {
             let named = self.named(&mut seen);
@@ -61,7 +61,7 @@ impl Folder {
         }
     }
     /// The ids that documents name which were not looked at yet, by folder. What a template makes is not known.
-    fn named(&self, seen: &mut Seen) -> BTreeMap<PathBuf, BTreeSet<String>> {
+    fn named(&self, seen: &mut SeenFile) -> BTreeMap<PathBuf, BTreeSet<String>> {
         let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
         let first = std::mem::replace(&mut seen.documents, self.project.documents.len());
         for document in self.project.documents.iter().skip(first).filter(|document| document.project == 0) {
@@ -82,7 +82,7 @@ impl Folder {
         super::lower::folder_of(&door::clean(&self.real.join(&document.path)))
     }
     /// Adds the manifests of a folder that have one of these ids.
-    fn adopt(&mut self, loader: &mut Loader, seen: &mut Seen, dir: &Path, deep: bool, wanted: &BTreeSet<String>) {
+    fn adopt(&mut self, loader: &mut Loader, seen: &mut SeenFile, dir: &Path, deep: bool, wanted: &BTreeSet<String>) {
         // All that is below the folder itself is here if it was read.
         if wanted.is_empty() || self.complete && dir.starts_with(&self.real) {
             return;

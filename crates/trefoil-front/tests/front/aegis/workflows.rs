@@ -588,18 +588,30 @@ fn volumes_that_are_mounted_in_one_place() {
             "  initial_state: A\n  states:\n    A: {{ kind: ContainerRun, name: b, image: alpine, command: [ls], volumes: [{{ name: a, mount_path: {one} }}, {{ name: b, mount_path: {other} }}], transitions: [] }}\n"
         ))
     };
-    check_one(&mounted("/data", "/data/in"), expect![[r#"
+    check_one(
+        &mounted("/data", "/data/in"),
+        expect![[r#"
         warning 7:5 refused: a `ContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
         warning 7:134 overlapping-mounts: two volumes have overlapping mount paths [7:102 the other one]
-    "#]]);
-    check_one(&mounted("/data", "/data"), expect![[r#"
+    "#]],
+    );
+    check_one(
+        &mounted("/data", "/data"),
+        expect![[r#"
         warning 7:5 refused: a `ContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
         warning 7:134 overlapping-mounts: two volumes have overlapping mount paths [7:102 the other one]
-    "#]]);
-    check_one(&mounted("/data", "/database"), expect![[r#"
+    "#]],
+    );
+    check_one(
+        &mounted("/data", "/database"),
+        expect![[r#"
         warning 7:5 refused: a `ContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
-    "#]]);
-    check_one(&mounted("/workspace", "/workspace/in"), expect![[r#"
+    "#]],
+    );
+    check_one(
+        &mounted("/workspace", "/workspace/in"),
+        expect![[r#"
         warning 7:5 refused: a `ContainerRun` state is not supported yet: no container runtime is configured (you can check and draw this file, but not run it)
-    "#]]);
+    "#]],
+    );
 }
