@@ -60,7 +60,7 @@ async function start() {
   } catch (error) {
     client = undefined;
     const chosen = await window.showErrorMessage(
-      `Trefoil: \`${command} lsp\` could not be started (${error.message ?? error}). Is it installed?`,
+      `Trefoil: \`${command} lsp\` did not start (${error.message ?? error}). Is it installed?`,
       "Open settings"
     );
     if (chosen) {

@@ -11,8 +11,8 @@ async function start(root: HTMLElement) {
   const trace = JSON.parse(element?.textContent ?? 'null') as Trace | null;
   // Parsed, the text is needed no longer.
   element?.replaceChildren();
-  if (!trace || typeof trace !== 'object') throw new Error('the page holds no trace');
-  if (trace.version !== 2) throw new Error(`the trace has version ${String(trace.version)}, and this page shows version 2`);
+  if (!trace || typeof trace !== 'object') throw new Error('the page contains no trace');
+  if (trace.version !== 2) throw new Error(`the trace has version ${String(trace.version)}, but this page supports only version 2`);
   const state = await State.open(new InlineSource(trace));
   // What stood here while a large trace was read.
   root.replaceChildren();

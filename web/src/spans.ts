@@ -45,15 +45,15 @@ export const SOURCES: Record<string, { name: string; mark: string; says: string 
   literal: { name: 'manifest', mark: 'literal', says: 'text of the manifest' },
   const: { name: 'format', mark: 'literal', says: 'text that the format adds' },
   input: { name: 'input', mark: 'input', says: 'the run’s input' },
-  step: { name: 'step', mark: 'step', says: 'what a step wrote' },
-  several: { name: 'several steps', mark: 'step', says: 'put together from several steps' },
+  step: { name: 'step', mark: 'step', says: 'the result of a step' },
+  several: { name: 'several steps', mark: 'step', says: 'combined from several steps' },
   item: { name: 'item', mark: 'item', says: 'the item of this pass' },
   index: { name: 'index', mark: 'item', says: 'the number of this pass' },
-  env: { name: 'environment', mark: 'env', says: 'a variable of the environment; its value is not in the trace' },
+  env: { name: 'environment', mark: 'env', says: 'an environment variable; its value is not in the trace' },
   secret: { name: 'secret', mark: 'env', says: 'a secret; its value is not in the trace' },
   failure: { name: 'failure', mark: 'failure', says: 'text of an error' },
-  run: { name: 'run', mark: 'run', says: 'about the run itself' },
-  other: { name: 'changed or unknown', mark: 'other', says: 'changed on the way, or not known' },
+  run: { name: 'run', mark: 'run', says: 'data about the run' },
+  other: { name: 'changed or unknown', mark: 'other', says: 'changed before use, or unknown' },
 };
 
 export const source = (span: Span | null) => SOURCES[span?.from ?? 'other'] ?? SOURCES['other']!;

@@ -171,7 +171,7 @@ test('time instead of status, and the graph at another moment', async (t) => {
   const tab = await open(t, made.fanout());
   await tab.getByRole('button', { name: 'Time', exact: true }).click();
   assert.equal(await tab.locator('.node.h-7').count() > 0, true);
-  const slider = tab.getByRole('slider', { name: 'Moment of the run' });
+  const slider = tab.getByRole('slider', { name: 'Time in the run' });
   await slider.focus();
   await tab.keyboard.press('Home');
   await tab.keyboard.press('ArrowRight');
@@ -320,7 +320,7 @@ test('a step that cannot be shown takes nothing else along', async (t) => {
 
 test('without a trace the page says so', async (t) => {
   const tab = await open(t, null);
-  assert.match(await tab.locator('.broken').innerText(), /holds no trace/);
+  assert.match(await tab.locator('.broken').innerText(), /contains no trace/);
   const old = await open(t, { version: 1, steps: [] });
   assert.match(await old.locator('.broken').innerText(), /version 1/);
 });

@@ -11,7 +11,7 @@ use crate::rules::RULES;
 
 const HEAD: &str = "# Rules
 
-This page lists what `trefoil check` looks for. It is generated from the rules (`cargo xtask rules`). `trefoil explain RULE` prints
+This page lists the rules of `trefoil check`. It is generated from the rules (`cargo xtask rules`). `trefoil explain RULE` prints
 the section of one rule, `trefoil rules` the table.
 
 ## Levels
@@ -54,7 +54,7 @@ Errors reported by *loading* cannot be allowed or lowered, because without fixin
 /// The page.
 pub fn markdown() -> String {
     let mut out = String::from(HEAD);
-    out.push_str("\n## All rules\n\n| rule | level | with `--strict` | found | what |\n|---|---|---|---|---|\n");
+    out.push_str("\n## All rules\n\n| rule | level | with `--strict` | found by | finding |\n|---|---|---|---|---|\n");
     for rule in in_order() {
         let found = match rule.run {
             Run::Load => "loading",

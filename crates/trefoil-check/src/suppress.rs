@@ -159,7 +159,7 @@ impl Reading<'_> {
                             "a comment can only `allow` or `allow-file`; levels are set in `trefoil.toml`".to_owned()
                         }
                     };
-                    self.unknown(verb_at, &format!("`{other}` is not something a comment can ask for"), &help);
+                    self.unknown(verb_at, &format!("a comment cannot set `{other}`"), &help);
                 }
                 return;
             }
@@ -224,7 +224,7 @@ impl Reading<'_> {
     }
     fn unknown_rule(&mut self, name: &str, at: Span) {
         let at = Location::new(self.id, at);
-        let d = Diagnostic::warning(UNKNOWN, at, format!("there is no rule `{name}`"));
+        let d = Diagnostic::warning(UNKNOWN, at, format!("unknown rule `{name}`"));
         let d = match suggest::nearest(name, RULES.iter().map(|r| r.name)) {
             Some(near) => d.help(format!("did you mean `{near}`?")).suggestion(format!("write `{near}`"), at, near),
             None => d.help("`trefoil rules` lists them"),

@@ -17,8 +17,8 @@ use crate::commands::Command;
 #[command(name = "trefoil", version, max_term_width = 100, propagate_version = false)]
 #[command(after_help = "Results go to stdout, everything else to stderr.\n\
                   Exit codes: 0 success; 1 the run failed, `check` found errors, or the result\n\
-                  could not be written; 2 the command did not start; 75 the run waits for\n\
-                  somebody; 130 stopped.")]
+                  could not be written; 2 the command did not start; 75 the run is waiting\n\
+                  for a person or a decision; 130 stopped by a signal.")]
 pub struct Cli {
     /// Whether to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
@@ -118,7 +118,7 @@ pub struct Dialect(pub &'static dyn FrontEnd);
 pub fn dialect(name: &str) -> Result<Dialect, String> {
     front_end(name).map(Dialect).ok_or_else(|| {
         let all: Vec<_> = FRONT_ENDS.iter().map(|f| f.name()).collect();
-        format!("the dialects are {}", all.join(", "))
+        format!("available: {}", all.join(", "))
     })
 }
 

@@ -16,7 +16,7 @@ use crate::{exit, output};
 #[derive(Args)]
 #[group(id = "store_args")]
 pub struct StoreArgs {
-    /// Where runs are kept: a file, or `postgres://USER@HOST/DATABASE` (default: `$TREFOIL_STORE`, else `trefoil/runs.db` in the
+    /// Store for runs: a file, or `postgres://USER@HOST/DATABASE` (default: `$TREFOIL_STORE`, or `trefoil/runs.db` in the
     /// user's data folder)
     #[arg(id = "store", long = "store", value_name = "PATH|URL", global = true)]
     place: Option<OsString>,
@@ -25,8 +25,8 @@ pub struct StoreArgs {
 /// `--durability`
 #[derive(Args)]
 pub struct DurabilityArg {
-    /// What a run can lose: `sync`: nothing that was reported, even if the power fails; `batch`: the last steps if the power
-    /// fails, nothing if only the process ends
+    /// What a run can lose if the power fails: `sync`: nothing that was shown or sent; `batch`: the last steps. If only
+    /// the process ends, nothing is lost
     #[arg(long, value_name = "LEVEL", default_value = "sync", hide_possible_values = true)]
     durability: Level,
 }
@@ -63,7 +63,7 @@ impl StoreArgs {
             Some(help) => {
                 // One list of what can be done instead.
                 let help = help.replace(", or ", ", ");
-                output::refuse(&error.to_string(), Some(&format!("{help}, or keep nothing with `--ephemeral`")));
+                output::refuse(&error.to_string(), Some(&format!("{help}, or store nothing with `--ephemeral`")));
                 exit::NOT_STARTED
             }
             None => refuse(&error),
@@ -145,10 +145,10 @@ pub fn tidy(store: &dyn Store, keep: Keep, quiet: bool) -> Result<(), u8> {
     match block_on(store.prune_some(&retention(store, keep)))? {
         Ok(gone) if gone.runs > 0 && !quiet => {
             let (runs, failed) = (count(gone.runs, "run"), failed(&gone));
-            output::note(&format!("deleted {runs} that ended long ago{failed} (see `[store]` in the settings)"));
+            output::note(&format!("deleted {runs} past the retention period{failed} (see `[store]` in the settings)"));
         }
         Ok(_) => {}
-        Err(error) => output::warning(&format!("runs that ended long ago were not deleted: {error}")),
+        Err(error) => output::warning(&format!("runs past the retention period were not deleted: {error}")),
     }
     Ok(())
 }

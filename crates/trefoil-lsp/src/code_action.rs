@@ -58,7 +58,7 @@ pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>>
     }
     let all = every(analysis, file);
     if !all.is_empty() {
-        let title = "fix everything that can be fixed safely".to_owned();
+        let title = "apply all safe fixes".to_owned();
         out.push(Action { title, kind: ActionKind::All, diagnostic: None, preferred: false, edits: all });
     }
     out

@@ -115,9 +115,9 @@ fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String
     if let Some((provider, model)) = model {
         let vendor = VENDORS.iter().find(|v| v.name == provider);
         let key = match vendor {
-            Some(v) if v.key_optional => format!("key: `{}`, if it wants one", v.key_variable),
+            Some(v) if v.key_optional => format!("key: `{}`, if required", v.key_variable),
             Some(v) => format!("key: `{}`", v.key_variable),
-            None => "a provider that is not known here".to_owned(),
+            None => "an unknown provider".to_owned(),
         };
         return Some((text.content(), format!("**{model}** · model of `{provider}`\n\n{key}")));
     }

@@ -1,4 +1,4 @@
-//! The one stream of a run that everybody who watches reads. Texts are masked.
+//! The event stream of a run, the same for all watchers. Texts are masked.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::provenance::Span;
 use crate::request::{Finish, Role, ToolUse, Usage};
 use crate::text::shorten;
 
-/// Characters of a detail in the line that an event is shown as.
+/// Maximum number of characters of a detail in an event's line.
 const DETAIL: usize = 120;
 
 /// One event.
@@ -21,12 +21,12 @@ const DETAIL: usize = 120;
 pub struct Event {
     /// The run.
     pub run: std::sync::Arc<str>,
-    /// From 0, without gaps within a run, and the same whenever the run is told. What is in no journal (text that arrives, a
-    /// note for this process) has the number of the event before it.
+    /// From 0, without gaps within a run, and the same live, after a resume and when read later. Events that are not in
+    /// the journal (streamed text, a note for this process) have the number of the event before them.
     pub seq: u64,
     /// Milliseconds since the run began.
     pub at_ms: u64,
-    /// The step's or activity's structural key, where it is about one.
+    /// The structural key of the step or activity, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
     /// The step's place in its manifest.
@@ -49,37 +49,37 @@ pub struct Tally {
 /// A message as it was sent, masked.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ShownMessage {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
-    /// What.
+    /// The text.
     pub content: String,
-    /// Where each part of it came from, where the watcher wants it. Places become file names at the edge, so this is no
-    /// part of the event as it is written.
+    /// The origin of each part, if the watcher wants it. Places become file names at the edge, so this is not part of
+    /// the serialized event.
     #[serde(skip)]
     pub spans: Vec<Span>,
     /// The tools that the model called in this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolUse>,
-    /// The call that this came of.
+    /// The call that this is the result of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Arc<str>>,
 }
 
-/// Whether there is nothing in it.
+/// Whether it is empty.
 fn nothing(value: &Value) -> bool {
     value.as_object().is_none_or(|members| members.is_empty())
 }
 
-/// What a provider says beside an answer.
+/// The provider's metadata for an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Told {
-    /// The model's own name for itself.
+    /// The model name reported by the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// Why it stopped.
+    /// The finish reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Finish>,
-    /// The provider's own name for the request.
+    /// The provider's request id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -97,15 +97,15 @@ pub struct Waiting {
     pub key: Key,
     /// Its step's label.
     pub step: String,
-    /// `human`: a person's answer. `tool` or `command`: somebody's decision, because nobody knows whether it was done.
+    /// `human`: a person's answer. `tool` or `command`: a decision, because its outcome is unknown.
     pub sort: &'static str,
     /// The question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Of a tool or command, what was asked for: `name` and `arguments`, or `script` and `arguments`.
+    /// The call of a tool or command: `name` and `arguments`, or `script` and `arguments`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Value>,
-    /// The answers that lead on, where only some do.
+    /// The accepted answers, if only some are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
 }
@@ -114,51 +114,51 @@ pub struct Waiting {
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
-    /// The run began.
+    /// The run started.
     RunStarted {
         /// The entry flow.
         flow: String,
         /// Its input.
         input: Option<Value>,
-        /// The input with the defaults of what was not given; only for whoever wants provenance.
+        /// The input with defaults; only for watchers that want provenance.
         #[serde(skip_serializing_if = "Option::is_none")]
         effective_input: Option<Value>,
-        /// What answers model calls, where that is one thing: `embedded model`, `answers from FILE`, `openai:gpt-x`.
+        /// The source of model answers, if there is only one: `embedded model`, `answers from FILE`, `openai:gpt-x`.
         #[serde(skip_serializing_if = "Option::is_none")]
         answers_from: Option<String>,
-        /// The answers are placeholders of the embedded model.
+        /// Whether the answers are placeholders from the embedded model.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         placeholder: bool,
     },
-    /// A labelled step began.
+    /// A labelled step started.
     StepStarted {
         /// Its label.
         label: String,
         /// Its kind: `agent`, `tool`, `command`, `human`, `parallel`, ...
         kind: &'static str,
     },
-    /// A labelled step was passed over.
+    /// A labelled step was skipped.
     StepSkipped {
         /// Its label.
         label: String,
-        /// The values that its `when` saw and the text of it, `branch not taken` with the values, `budget`.
+        /// The values in its `when` and the condition's text, `branch not taken` with the values, or `budget`.
         reason: String,
     },
-    /// A labelled step ended well.
+    /// A labelled step succeeded.
     StepFinished {
         /// Its result.
         output: Value,
-        /// How its fan-out went, where it has one: what failed did not fail the step.
+        /// The counts of its fan-out, if it has one: failed items did not fail the step.
         #[serde(skip_serializing_if = "Option::is_none")]
         items: Option<Tally>,
     },
-    /// An item of a fan-out (or a branch that may fail by itself) began. The key is the item's.
+    /// An item of a fan-out (or a branch that may fail alone) started. The key is the item's.
     ItemStarted {
         /// Its position, from 0.
         index: u32,
         /// How many there are.
         total: u32,
-        /// What it is, masked; none: the fan-out is over a number.
+        /// The item, masked; none: the fan-out is over a number.
         #[serde(skip_serializing_if = "Option::is_none")]
         item: Option<Value>,
     },
@@ -172,21 +172,21 @@ pub enum EventKind {
     StepFailed {
         /// Why.
         error: RunError,
-        /// `fail`, `skip`, `default`, `fallback`: what the run makes of it.
+        /// How the run handles it: `fail`, `skip`, `default`, `fallback`.
         handled_as: &'static str,
     },
-    /// A model call began (one per try).
+    /// A model call started (one per try).
     ModelStarted {
-        /// The agent that speaks.
+        /// The agent.
         agent: String,
-        /// `provider:model` as resolved; `embedded` and `scripted` say so.
+        /// `provider:model` as resolved, `embedded` or `scripted`.
         model: String,
         /// As sent, masked.
         messages: Vec<ShownMessage>,
-        /// What is sent beside them: temperature, limits, the name of a schema.
+        /// The parameters sent with them: temperature, limits, the name of a schema.
         #[serde(skip_serializing_if = "nothing")]
         parameters: Value,
-        /// Another try of a call that has been counted.
+        /// Whether this is another try of a call that is already counted.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
@@ -194,7 +194,7 @@ pub enum EventKind {
     TextDelta {
         /// The text.
         text: String,
-        /// A guardrail has yet to look at the whole answer: the workflow may never see this text.
+        /// Whether a guardrail has not checked the whole answer yet, so the workflow may never see this text.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         provisional: bool,
     },
@@ -202,7 +202,7 @@ pub enum EventKind {
     ModelFinished {
         /// The answer.
         answer: Value,
-        /// What it used.
+        /// Its usage.
         usage: Usage,
         /// Milliseconds.
         duration_ms: u64,
@@ -210,15 +210,15 @@ pub enum EventKind {
         #[serde(flatten)]
         told: Told,
     },
-    /// A model call was stopped on its way: a neighbour failed, a limit was reached, somebody cancelled the run.
+    /// A model call was stopped: a parallel step failed, a limit was reached, or the run was cancelled.
     ModelStopped {
-        /// What it is known to have used.
+        /// Its known usage.
         usage: Usage,
-        /// The text that had come.
+        /// The text received so far.
         #[serde(skip_serializing_if = "Option::is_none")]
         partial: Option<String>,
     },
-    /// A tool call, command or decision began.
+    /// A tool call, command or decision started.
     EffectStarted {
         /// `tool`, `command`, `decide`, `timer`.
         effect: &'static str,
@@ -238,19 +238,19 @@ pub enum EventKind {
         error: RunError,
         /// Milliseconds.
         duration_ms: u64,
-        /// Of a model call: what it used; none where nothing was used.
+        /// The usage of a model call; none if nothing was used.
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Of a model call: the text that had come.
+        /// The text of a model call received so far.
         #[serde(skip_serializing_if = "Option::is_none")]
         partial: Option<String>,
-        /// Of a model call: what the provider said beside the answer.
+        /// The provider's metadata of a model call.
         #[serde(flatten)]
         told: Told,
     },
-    /// It will be tried again.
+    /// It will be retried.
     RetryScheduled {
-        /// The coming try, from 2.
+        /// The number of the next try, from 2.
         attempt: u32,
         /// Milliseconds until then.
         delay_ms: u64,
@@ -264,7 +264,7 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
-    /// A guardrail or a validator looked at a text.
+    /// A guardrail or a validator checked a text.
     Verdict(Verdict),
     /// A person is asked.
     SignalWanted {
@@ -275,26 +275,26 @@ pub enum EventKind {
         /// The answers that lead on, where only some do.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         accepts: Vec<String>,
-        /// The answer before, which led nowhere.
+        /// The previous answer, which was not accepted.
         #[serde(skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
     },
-    /// Something that does not stop the run.
+    /// A problem that does not stop the run.
     Warning {
-        /// What.
+        /// The message.
         message: String,
     },
-    /// Only waiting is left, and the process ends. Whoever resumes the run goes on with it.
+    /// The run can only wait, and its process ends. It continues when it is resumed.
     RunSuspended {
-        /// What is waited for, by key.
+        /// What the run is waiting for, by key.
         waiting: Vec<Waiting>,
-        /// When time alone goes on with the run, in milliseconds since 1970-01-01 UTC.
+        /// The time at which the run can continue without an answer, in milliseconds since 1970-01-01 UTC.
         #[serde(skip_serializing_if = "Option::is_none")]
         wake_at: Option<u64>,
     },
-    /// Another process goes on with the run.
+    /// The run was resumed.
     RunResumed {
-        /// How often the run has been gone on with, this time included.
+        /// How often the run has been resumed, including this time.
         execution: u32,
     },
     /// The run ended.
@@ -305,7 +305,7 @@ pub enum EventKind {
         /// Or why it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<RunError>,
-        /// Spent altogether.
+        /// Total usage.
         usage: Usage,
         /// Model calls.
         calls: u64,
@@ -315,7 +315,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The name of what happened, as `event` in JSON has it. Names do not change between versions.
+    /// The name of the event, as `event` in JSON. Names do not change between versions.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunStarted { .. } => "run_started",
@@ -343,7 +343,7 @@ impl EventKind {
         }
     }
 
-    /// What a person wants to know beside the name.
+    /// The details for people, in addition to the name.
     fn detail(&self) -> Option<String> {
         Some(match self {
             Self::RunStarted { flow, .. } => flow.clone(),
@@ -374,7 +374,7 @@ impl EventKind {
     }
 }
 
-/// One line for people: what happened, where, and the beginning of what there is to say about it.
+/// One line for people: the event, its place, and the beginning of its details.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
@@ -388,7 +388,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// A text that moves no cursor and breaks no line.
+/// Text without control characters and line breaks.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -249,7 +249,7 @@ fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanEr
     let first = all.next();
     if all.any(|other| Some(other) != first) {
         let error = PlanError::new("`--model` names more than one model for every call");
-        return Err(error.help("give one of them a name: `NAME=provider:name`, for an alias, an agent or a step"));
+        return Err(error.help("use `NAME=provider:name` for an alias, an agent or a step"));
     }
     let alone = matches!(first, Some(ModelOverride::Embedded | ModelOverride::Scripted(_)));
     if alone && chosen.iter().any(|c| matches!(c, ModelOverride::For { .. })) {
@@ -282,7 +282,8 @@ fn is_called(name: &str, label: Option<&str>, speaker: &str, model: &ModelChoice
 }
 
 fn shared(name: &str, other: &str, agent: &str) -> PlanError {
-    let error = PlanError::new(format!("`{name}` and `{other}` run the same agent, `{agent}`, which has one model"));
+    let error =
+        PlanError::new(format!("`{name}` and `{other}` run the same agent, `{agent}`, which can have only one model"));
     error.help(format!("set it for both with `--model {agent}=provider:name`"))
 }
 

@@ -75,7 +75,7 @@ impl Said {
     pub fn is_whole(&self, run: &str, health: &mut Health) -> bool {
         health.entries += self.next;
         if let Some((expected, found)) = self.gap {
-            health.note(format!("`{run}` has entry {found} where entry {expected} belongs"));
+            health.note(format!("`{run}` has entry {found} instead of entry {expected}"));
         }
         self.gap.is_none()
     }
@@ -86,13 +86,13 @@ impl Said {
         let lost = if record.status == Status::Running { 0 } else { self.open() };
         let (then, now) = (record.spent, self.spent.with_lost(lost, self.free));
         if record.entries != self.next {
-            health.note(format!("`{run}` has {} entries, and its record says {}", self.next, record.entries));
+            health.note(format!("`{run}` has {} entries, but its record says {}", self.next, record.entries));
         }
         if (then.calls, then.usage) != (now.calls, now.usage) {
-            health.note(format!("`{run}` has other figures in its record than in its journal"));
+            health.note(format!("the record of `{run}` has different figures than its journal"));
         }
         if self.ended.is_some_and(|status| status != record.status) {
-            health.note(format!("`{run}` is {} in its record and not in its journal", record.status));
+            health.note(format!("the record of `{run}` has the status {}, but its journal does not", record.status));
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Nothing has been kept there yet.
-    #[error("there is no store at `{}` yet", path.display())]
+    #[error("no store at `{}` yet", path.display())]
     Missing {
         /// Where it would be.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A later version of Trefoil has written it.
-    #[error("the store `{}` was written by a later version: its format is {found}, this version reads up to {known}", path.display())]
+    #[error("the store `{}` was written by a later version: its format is {found}, but this version supports only up to {known}", path.display())]
     Newer {
         /// The store.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The file is something else.
-    #[error("`{}` is not a store of Trefoil: {why}", path.display())]
+    #[error("`{}` is not a Trefoil store: {why}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -114,7 +114,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Nobody said where the store is, and there is no home folder.
-    #[error("there is no folder for the store, because this user has no home folder")]
+    #[error("no folder for the store: this user has no home folder")]
     NoHome,
     /// Reading or writing failed.
     #[error("the store `{}` failed: {why}", path.display())]
@@ -125,13 +125,13 @@ pub enum StoreError {
         why: String,
     },
     /// There is no such run.
-    #[error("there is no run `{run}`")]
+    #[error("unknown run `{run}`")]
     NoRun {
         /// Its id.
         run: String,
     },
     /// Several runs have an id that begins like this.
-    #[error("several runs begin with `{start}`: {}", runs.join(", "))]
+    #[error("several ids start with `{start}`: {}", runs.join(", "))]
     Ambiguous {
         /// How they begin.
         start: String,
@@ -145,7 +145,7 @@ pub enum StoreError {
         run: String,
     },
     /// What the run asked and was answered has been removed.
-    #[error("the content of run `{run}` was removed when it ended, because it began with `--no-content`")]
+    #[error("the content of run `{run}` was removed when it ended, because it was started with `--no-content`")]
     NoContent {
         /// Its id.
         run: String,
@@ -167,7 +167,7 @@ pub enum StoreError {
         until: u64,
     },
     /// This process does not run it, or no longer.
-    #[error("the run `{run}` is no longer this process's: it has lost its lease")]
+    #[error("this process has lost its lease on the run `{run}`")]
     NotHeld {
         /// Its id.
         run: String,
@@ -221,14 +221,14 @@ impl StoreError {
     /// What to do about it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Locked { .. } => "wait until that process is done, or use another store with `--store PATH`",
-            Self::Full { .. } => "make room with `trefoil store prune`, or use another disk with `--store PATH`",
+            Self::Locked { .. } => "wait until that process has finished, or use another store with `--store PATH`",
+            Self::Full { .. } => "free space with `trefoil store prune`, or use another disk with `--store PATH`",
             Self::ReadOnly { .. } => "make the file and its folder writable, or use another store with `--store PATH`",
-            Self::Missing { .. } => "name another one with `--store PATH`; `trefoil run` creates it",
-            Self::Log { .. } => "copy both files to a folder that you can write, and name the copy with `--store PATH`",
+            Self::Missing { .. } => "pass another path with `--store PATH`; `trefoil run` creates the store",
+            Self::Log { .. } => "copy both files to a writable folder, and pass the copy with `--store PATH`",
             Self::Changed { .. } => "try again, or make the folder of the store writable",
             Self::Newer { .. } => "update trefoil, or use another store with `--store PATH`",
-            Self::Foreign { .. } => "name another file with `--store PATH`",
+            Self::Foreign { .. } => "pass another file with `--store PATH`",
             Self::Corrupt { .. } => {
                 "see what is damaged with `trefoil store check`, or use another store with `--store PATH`"
             }
@@ -242,13 +242,13 @@ impl StoreError {
             Self::Server { .. } => "see the log of the server, or use another store with `--store PATH`",
             Self::NoServer { .. } => "use a build with the feature `postgres`, or a file with `--store PATH`",
             Self::NoBackup { .. } => "back up the database with `pg_dump`",
-            Self::NoHome => "name a file with `--store PATH` or `TREFOIL_STORE`",
+            Self::NoHome => "set a file with `--store PATH` or `TREFOIL_STORE`",
             Self::NoRun { .. } => "list the runs with `trefoil runs list`",
             Self::NoContent { .. } => "see what is left with `trefoil runs show` and `trefoil runs export`",
-            Self::Ambiguous { .. } => "write more of the id",
+            Self::Ambiguous { .. } => "use more characters of the id",
             Self::Held { .. } => "wait until it ends, or cancel it with `trefoil runs cancel`",
-            Self::NotHeld { .. } => "another process continues it: look at it with `trefoil runs show`",
-            Self::Exists { .. } => "name a file that does not exist",
+            Self::NotHeld { .. } => "another process is continuing it; see `trefoil runs show`",
+            Self::Exists { .. } => "choose a file that does not exist",
             Self::Entry { .. } => "see what is damaged with `trefoil store check`",
             Self::RunExists { .. }
             | Self::Ended { .. }

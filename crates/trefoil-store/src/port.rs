@@ -1,4 +1,4 @@
-//! What a store does.
+//! The interface of a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::list::{Cursor, Filter, Page};
 use crate::record::{Content, Record, Status};
 use crate::upkeep::{Health, Pruned, Retention, Size};
 
-/// A run that is to be kept from now on.
+/// A new run to store.
 #[derive(Debug, Clone, Default)]
 pub struct NewRun {
     /// Its id.
@@ -27,34 +27,36 @@ pub struct NewRun {
     pub parent: Option<String>,
     /// Labels, by key.
     pub labels: Vec<(String, String)>,
-    /// The files that its program was made of. Those that the store has already are kept once.
+    /// The files of its program. Files that the store already has are stored only once.
     pub files: Vec<Arc<Blob>>,
-    /// What is kept of its prompts and answers.
+    /// How long its prompts and answers are kept.
     pub content: Content,
-    /// Who runs it; nobody: it is pending until it is claimed.
+    /// The process that runs it; `None`: it is pending until it is claimed.
     pub claim: Option<Claim>,
     /// Its first entries.
     pub batch: Batch,
-    /// Milliseconds since 1970-01-01 UTC: when it began, if its entries do not say.
+    /// Milliseconds since 1970-01-01 UTC: its start time, if its entries do not contain it.
     pub now: u64,
 }
 
-/// Keeps runs. All times are milliseconds since 1970-01-01 UTC and come from the caller, who goes by [`Store::clock`].
+/// Stores runs. All times are milliseconds since 1970-01-01 UTC and come from the caller, who uses [`Store::clock`].
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Adds a run with its first entries. None: nobody has claimed it yet.
+    /// Adds a run with its first entries. Returns its lease, or `None` if it is not claimed yet.
     async fn create(&self, run: NewRun) -> Result<Option<Lease>>;
-    /// Adds entries, with what they change in the run's record, in one transaction, for whoever holds the lease. Returns when
-    /// they are as durable as this store makes them. An entry that ends the run gives up the lease. If [`Content::UntilEnd`] is
-    /// kept of a run that completes or is cancelled, the same transaction removes all content of it: see [`Body::bare`](crate::Body::bare).
+    /// Appends entries and updates the run's record, in one transaction; only the holder of the lease may do this.
+    /// Returns when they are as durable as this store makes them. An entry that ends the run releases the lease. If a
+    /// run with [`Content::UntilEnd`] is completed or cancelled, the same transaction removes all of its content: see
+    /// [`Body::bare`](crate::Body::bare).
     async fn append(&self, lease: &Lease, batch: Batch) -> Result<()>;
-    /// Keeps what has come of answers that have not ended, for whoever holds the lease, each in place of what was kept of it
-    /// before. It survives the end of the process, if need be not that of the machine: nobody waits for a disk. Entries that end
-    /// an answer, or say that it is lost, remove its draft. Nothing is kept of a run of which not all [content](Content) is.
+    /// Stores partial answers, each replacing the earlier draft of the same call; only the holder of the lease may do
+    /// this. Drafts survive the end of the process, but not necessarily a power failure, because nothing waits for the
+    /// disk. Entries that end an answer, or mark it as lost, delete its draft. Runs that do not keep all
+    /// [content](Content) have no drafts.
     async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()>;
-    /// The drafts of a run.
+    /// Reads the drafts of a run.
     async fn drafts(&self, run: &str) -> Result<Vec<Draft>>;
-    /// Entries from a number on, in order: as many as the store likes to hand over at a time, none when there are no more.
+    /// Reads entries from a number on, in order: one page of any size, empty at the end.
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>>;
 
     /// Takes note of what model calls were made for, so that [`asked`](Self::asked) finds them: of runs that have ended since it was
@@ -65,67 +67,67 @@ pub trait Store: Send + Sync {
 
     /// A run at a glance.
     async fn record(&self, run: &str) -> Result<Record>;
-    /// Runs, newest first, after a cursor.
+    /// Lists runs, newest first, after a cursor.
     async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page>;
-    /// How many runs have each status. Cheap enough for a page that is looked at often.
+    /// The number of runs with each status. Cheap enough for a page that is refreshed often.
     async fn counts(&self) -> Result<Vec<(Status, u64)>>;
-    /// Sets a label of a run; none takes it away.
+    /// Sets a label of a run; `None` removes it.
     async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()>;
-    /// Bytes by their hash; none: the store does not have them.
+    /// Reads bytes by their hash; `None`: the store does not have them.
     async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>>;
 
-    /// Takes a run over: one that nobody runs, or whose owner has let its lease run out, or is known to have ended. What its
-    /// former owner appends from now on is refused.
+    /// Claims a run that has no owner, or whose owner's lease has expired, or whose owner is known to have ended.
+    /// Appends of the former owner are rejected from now on.
     async fn claim(&self, run: &str, claim: Claim) -> Result<Lease>;
-    /// Lengthens leases. Returns the runs whose leases were lost.
+    /// Renews leases. Returns the runs whose leases were lost.
     async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>>;
-    /// Gives a run back. One that somebody else has claimed since stays theirs.
+    /// Releases a run, unless another process has claimed it since.
     async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Takes runs from processes that have ended, or whose leases have run out: they are [`Status::Pending`] then. Returns how many
-    /// that were. For whoever lists runs, or looks for some to go on with.
+    /// Releases runs whose processes have ended or whose leases have expired, so that they are [`Status::Pending`].
+    /// Returns their number. Call it before listing runs or choosing runs to resume.
     async fn reclaim(&self, now: u64) -> Result<usize>;
-    /// Runs that wait for a process: nobody holds them, and they are pending, were interrupted, are due, or have letters.
+    /// Lists runs that can be resumed: they have no owner, and are pending, were interrupted, are due, or have letters.
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
 
     /// Puts a letter in a run's inbox. Returns its number.
     async fn post(&self, run: &str, letter: Letter) -> Result<u64>;
     /// A run's letters, oldest first.
     async fn inbox(&self, run: &str) -> Result<Vec<Posted>>;
-    /// The letters for all runs of an owner, after a number: how a process learns what others want from its runs.
+    /// The letters for all runs of an owner, after a number, so that a process receives requests from others.
     async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>>;
 
-    /// Removes a run with all that only it uses. One that a process works on is refused.
+    /// Deletes a run and all data used only by it. A run with an owner is not deleted.
     async fn delete(&self, run: &str, now: u64) -> Result<()>;
-    /// Removes runs that have ended, and gives back their space.
+    /// Deletes old runs that have ended, and frees their space.
     async fn prune(&self, retention: &Retention) -> Result<Pruned>;
-    /// Removes some of the runs that need not be kept, if there are any. Costs next to nothing where there are none: for whoever
-    /// is about to do something else.
+    /// Deletes some of the runs past their retention period, if there are any. Very cheap if there are none: for callers that
+    /// are about to do something else.
     async fn prune_some(&self, retention: &Retention) -> Result<Pruned>;
-    /// Reads everything and says what is wrong.
+    /// Verifies everything and returns the problems.
     async fn check(&self) -> Result<Health>;
-    /// How large it is.
+    /// The size of the store.
     async fn size(&self) -> Result<Size>;
-    /// Copies it, as it is now, to a new file. Runs go on meanwhile. The file is there when it is whole and on the disk.
+    /// Copies the store to a new file, even while runs are in progress. The file appears when it is complete and on the disk.
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoBackup`](crate::StoreError::NoBackup) if it is not a file itself.
+    /// [`StoreError::NoBackup`](crate::StoreError::NoBackup) if the store is not a file.
     async fn backup(&self, to: &Path) -> Result<()>;
 
-    /// Where it is, as people are told: without a password.
+    /// Its path or URL for people, without a password.
     fn place(&self) -> String;
-    /// The clock that leases go by, and whoever asks for runs that wait: the same for all hosts that share the store.
+    /// The clock for leases and for waiting runs: the same for all hosts that share the store.
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(SystemClock::new())
     }
-    /// Returns when a run may have come that waits for a process, at the latest after a while. It is a hint: whoever waits for
-    /// runs asks for them anyway.
+    /// Returns when there may be a new run that waits for a process, at the latest after `at_most`. This is only a hint;
+    /// callers query the runs anyway.
     async fn stirred(&self, at_most: Duration) {
         tokio::time::sleep(at_most).await;
     }
 }
 
-/// Whoever hands a store over may keep it, too.
+/// An `Arc` of a store is a store, so that callers can keep access to it.
 #[async_trait]
 impl<T: Store + ?Sized> Store for Arc<T> {
     async fn create(&self, run: NewRun) -> Result<Option<Lease>> {

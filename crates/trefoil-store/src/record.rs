@@ -1,14 +1,14 @@
-//! What is known about a run without reading its journal.
+//! Facts about a run that need no reading of its journal.
 
 use std::fmt;
 use std::str::FromStr;
 
 use trefoil_runtime::Usage;
 
-/// How far a run is.
+/// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// It can go on, and no process works on it: it was interrupted, or nobody has begun with it.
+    /// It can continue, and no process works on it: it was interrupted, or has not been started.
     Pending,
     /// A process works on it.
     Running,
@@ -18,7 +18,7 @@ pub enum Status {
     Completed,
     /// It has failed.
     Failed,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -38,7 +38,7 @@ impl Status {
             Self::Cancelled => "cancelled",
         }
     }
-    /// Whether nothing can come after it.
+    /// Whether it is final.
     pub fn is_end(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
@@ -63,15 +63,15 @@ impl FromStr for Status {
     }
 }
 
-/// What is kept of a run's prompts and answers.
+/// How long a run's prompts and answers are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Content {
     /// Everything, as long as the run is kept.
     #[default]
     All,
-    /// What resuming the run needs, until it has completed or is cancelled.
+    /// The part needed to resume the run, until it is completed or cancelled.
     UntilEnd,
-    /// Nothing any more: the run has ended.
+    /// Nothing: it was removed when the run ended.
     Removed,
 }
 
@@ -94,8 +94,8 @@ impl Content {
     }
 }
 
-/// What a run has cost so far. All of it comes from its entries. Of model calls that were in progress when the process ended, nobody
-/// knows what they cost; while a process works on the run, they are not counted yet.
+/// The usage and cost of a run so far, computed from its entries. The cost of model calls that were in progress when
+/// the process ended is unknown; while a process works on the run, such calls are not counted yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Model calls that were begun, as limits count them: another try of a call that was not answered is not a further one.
@@ -105,7 +105,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// With calls of which nobody knows what they cost, unless they are free.
+    /// Adds calls with an unknown cost, unless they are free.
     #[must_use]
     pub fn with_lost(mut self, calls: u64, free: bool) -> Self {
         self.usage.add(Usage {
@@ -117,7 +117,7 @@ impl Spent {
     }
 }
 
-/// A run at a glance.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Its id.
@@ -126,7 +126,7 @@ pub struct Record {
     pub flow: String,
     /// The fingerprint of its program.
     pub program: String,
-    /// How far it is.
+    /// Its status.
     pub status: Status,
     /// When it began, or was put here: milliseconds since 1970-01-01 UTC.
     pub started: u64,
@@ -134,7 +134,7 @@ pub struct Record {
     pub ended: Option<u64>,
     /// Code and text of its failure. Long texts are cut; the journal has all of it.
     pub error: Option<(String, String)>,
-    /// What it has cost so far.
+    /// Its usage and cost so far.
     pub spent: Spent,
     /// Model calls in progress, or that were when its process ended.
     pub in_flight: u64,
@@ -142,14 +142,14 @@ pub struct Record {
     pub entries: u64,
     /// The run that started it.
     pub parent: Option<String>,
-    /// The process that works on it, and until when its lease holds.
+    /// The process that works on it, and the expiry of its lease.
     pub owner: Option<(String, u64)>,
-    /// How often it was claimed: the count that fences off former owners.
+    /// How often it was claimed: the fencing token against former owners.
     pub epoch: u64,
-    /// When somebody has to look at it again, if nothing comes before.
+    /// When it must be checked again, if nothing happens before.
     pub wake_at: Option<u64>,
     /// What is kept of its prompts and answers.
     pub content: Content,
-    /// What it was labelled with, by key.
+    /// Its labels, by key.
     pub labels: Vec<(String, String)>,
 }

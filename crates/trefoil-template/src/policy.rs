@@ -205,7 +205,7 @@ impl Policy {
             null: "",
             example: "{{path}} == value",
             one_of: false,
-            answer: Some("give the agent an `outputSchema`"),
+            answer: Some("add an `outputSchema` to the agent"),
             until: "until",
             kept: "stateKey",
             transitions: &TRANSITIONS,
@@ -285,7 +285,7 @@ impl Policy {
             },
             json: None,
             reads: "PATH",
-            missing: "give it a default: `{{ PATH | default('...') }}`",
+            missing: "add a default: `{{ PATH | default('...') }}`",
         },
     };
 }

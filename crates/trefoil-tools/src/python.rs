@@ -84,7 +84,7 @@ impl ToolHost for PythonTools {
         match (result.and_then(|all| all.get("result")), result.and_then(|all| all.get("error"))) {
             (_, Some(error)) => Err(failed(error.to_text().to_string())),
             (Some(result), None) => Ok(result.clone()),
-            (None, None) => Err(failed("the interpreter ended without a result".to_owned())),
+            (None, None) => Err(failed("the interpreter exited without a result".to_owned())),
         }
     }
 }

@@ -25,7 +25,7 @@ impl AsTool {
         let plan = flow.plan();
         let takes_text = plan.inputs.is_empty() && plan.takes_text;
         let (properties, required) = match takes_text {
-            true => (json!({ TEXT: { "type": "string", "description": "What it is to work on" } }), vec![TEXT.into()]),
+            true => (json!({ TEXT: { "type": "string", "description": "The text to work on" } }), vec![TEXT.into()]),
             false => {
                 let required = plan.inputs.iter().filter(|input| input.required).map(|input| input.name.clone().into());
                 let required = required.collect();

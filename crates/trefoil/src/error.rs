@@ -1,4 +1,4 @@
-//! What can go wrong, as one type, and what each kind of it tells.
+//! The error type, and the details of each kind of error.
 
 use std::fmt;
 
@@ -9,36 +9,36 @@ use trefoil_syntax::{Diagnostic, Files, Severity};
 use crate::engine::failed;
 use crate::flow::Flow;
 
-/// The result of what this crate does.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Any error, as tools return it.
+/// The error type that tools return.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why there is no flow, no run or no output.
 ///
-/// Shown, it says all that a person needs: what is wrong, where, with the lines of the manifest, and what to do about it. Shown
-/// for debugging it says the same, so that a `main` that returns [`Result`] ends with it.
+/// `Display` shows what is wrong, where, with the lines of the manifest, and how to fix it. `Debug` shows the same, so
+/// that a `main` function that returns [`Result`] prints it.
 #[non_exhaustive]
 pub enum Error {
-    /// The manifests are not a flow that can run.
+    /// The manifests have errors.
     Load(Findings),
-    /// A run needs something that it does not have. Nothing was called.
+    /// Something that the run needs is missing. Nothing was called.
     NotStarted(Findings),
-    /// The run began, and failed.
+    /// The run started and failed.
     Failed(Box<Failure>),
     /// The input cannot be written as JSON.
     Input(serde_json::Error),
-    /// The run went well, and its output does not fit the type that was asked for.
+    /// The run succeeded, but its output does not match the requested type.
     Output {
-        /// Why not.
+        /// The reason.
         error: serde_json::Error,
         /// The output.
         output: serde_json::Value,
     },
     /// [`start`](crate::Engine::start) was called outside a tokio runtime.
     NoRuntime,
-    /// The store cannot do what it was asked for.
+    /// The store failed.
     #[cfg(feature = "store")]
     Store(trefoil_store::StoreError),
 }
@@ -76,7 +76,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Findings about manifests, or about a run that was to start, with the files that they are in.
+/// Findings about manifests or about a run that did not start, with their files.
 #[derive(Clone, Default)]
 pub struct Findings {
     files: Files,
@@ -93,12 +93,12 @@ impl Findings {
         let said = crate::engine::explain("journal", error);
         Self::new(flow.loaded().files.clone(), vec![said])
     }
-    /// One that is in no file.
+    /// A finding that is in no file.
     #[cfg(feature = "store")]
     pub(crate) fn said(message: &str, help: &'static str) -> Self {
         Self::of_rule("no-store", message, help)
     }
-    /// The same, under a name of its own.
+    /// The same, under a different name.
     #[cfg(feature = "store")]
     pub(crate) fn of_rule(rule: &'static str, message: &str, help: &'static str) -> Self {
         let said = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
@@ -108,19 +108,19 @@ impl Findings {
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
-    /// The files that they are in.
+    /// The files of the findings.
     pub fn files(&self) -> &Files {
         &self.files
     }
-    /// Whether there is none.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.diagnostics.is_empty()
     }
-    /// Whether one of them is an error.
+    /// Whether at least one finding is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|d| d.severity == Severity::Error)
     }
-    /// As JSON, as `trefoil check --format json` prints it.
+    /// The JSON that `trefoil check --format json` prints.
     pub fn json(&self) -> String {
         json(&self.diagnostics, &self.files, self.files.len())
     }
@@ -139,7 +139,7 @@ impl fmt::Debug for Findings {
     }
 }
 
-/// A run that failed: why and where, and what it has cost.
+/// A failed run: the reason, the place, and the cost.
 #[derive(Clone)]
 pub struct Failure {
     flow: Flow,
@@ -164,15 +164,15 @@ impl Failure {
     pub fn step(&self) -> Option<&str> {
         self.error.key.as_ref().map(|key| &*key.0)
     }
-    /// Where that is in the manifest: `weather.yaml:4:7`.
+    /// The place of the step in the manifest: `weather.yaml:4:7`.
     pub fn place(&self) -> Option<String> {
         self.error.location.and_then(|at| self.flow.place(at))
     }
-    /// All that is known about it.
+    /// The error with all its details.
     pub fn error(&self) -> &RunError {
         &self.error
     }
-    /// The run's id, and the calls, tokens and time that it has taken.
+    /// The run's id, and the calls, tokens and time that it used.
     pub fn outcome(&self) -> &RunOutcome {
         &self.outcome
     }

@@ -1,4 +1,4 @@
-//! Flows: manifests that were read, checked and made into a program once, to be run any number of times.
+//! Flows: manifests that are read, checked and compiled once, and run any number of times.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -17,8 +17,8 @@ use crate::trace::event_json;
 
 /// A workflow or an agent that can run.
 ///
-/// Reading it finds every mistake of every file that belongs to it, and checks it as `trefoil check` does. A flow does not
-/// change; clones are cheap and share everything.
+/// Loading reports all mistakes in all of its files, and checks it as `trefoil check` does. A flow is immutable; clones
+/// are cheap and share everything.
 ///
 /// ```
 /// use trefoil::Flow;
@@ -35,11 +35,11 @@ struct Inner {
     prepared: OnceLock<Arc<Prepared>>,
 }
 
-/// A flow that may be gone.
+/// A weak reference to a flow.
 pub(crate) struct WeakFlow(Weak<Inner>);
 
 impl WeakFlow {
-    /// Whether anybody has it still.
+    /// Whether the flow still exists.
     pub fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Flow {
     }
 }
 
-/// What is loaded with other options than the defaults.
+/// Loading with options.
 impl From<Loaded> for Flow {
     fn from(loaded: Loaded) -> Self {
         let warnings = Findings::new(loaded.files.clone(), loaded.diagnostics.clone());
@@ -60,16 +60,16 @@ impl From<Loaded> for Flow {
 }
 
 impl Flow {
-    /// Loads a flow from disk: a manifest, a folder in which one manifest is the entry, or `FOLDER#ID`. Files that the manifest
-    /// names are found inside its project.
+    /// Loads a flow from disk: a manifest, a folder in which one manifest is the entry, or `FOLDER#ID`. Files that the
+    /// manifest refers to must be inside its project.
     ///
     /// # Errors
     ///
-    /// [`Error::Load`] with everything that is wrong in all files that belong to it.
+    /// [`Error::Load`] with all mistakes in all of its files.
     pub fn load(target: impl AsRef<str>) -> Result<Self> {
         Self::options().load(target)
     }
-    /// A flow of one manifest in memory. `name` is what findings call it. Nothing is read from disk.
+    /// Loads a flow from one manifest in memory. `name` is its file name in findings. Nothing is read from disk.
     ///
     /// # Errors
     ///
@@ -77,9 +77,9 @@ impl Flow {
     pub fn from_text(name: impl AsRef<str>, text: impl Into<String>) -> Result<Self> {
         Self::options().from_text(name, text)
     }
-    /// A flow of several files in memory: manifests, and whatever else they name, by their paths. `entry` is one of the paths,
-    /// or `#ID`; where it is empty, the one manifest that no other one uses. Nothing is read from disk: what is not among the
-    /// files is not there.
+    /// Loads a flow from several files in memory: manifests and the files that they refer to, by path. `entry` is one
+    /// of the paths, or `#ID`; if it is empty, the only manifest that no other manifest uses. Nothing is read from
+    /// disk, so all files must be passed.
     ///
     /// ```
     /// # fn main() -> trefoil::Result<()> {
@@ -101,16 +101,16 @@ impl Flow {
     ) -> Result<Self> {
         Self::options().from_files(entry, files)
     }
-    /// How to load, where the defaults are not meant.
+    /// Options for loading.
     pub fn options() -> FlowOptions {
         FlowOptions::default()
     }
 
-    /// Its name: the id of the manifest, or what that calls itself.
+    /// Its name: the id or name in the manifest.
     pub fn name(&self) -> &str {
         &self.0.loaded.program.name
     }
-    /// What its manifest says that it is for: `description` (in AEGIS under `metadata`).
+    /// Its purpose: the manifest's `description` (in AEGIS under `metadata`).
     pub fn description(&self) -> Option<&str> {
         self.0.loaded.about.as_deref()
     }
@@ -118,15 +118,15 @@ impl Flow {
     pub fn dialect(&self) -> &'static str {
         self.0.loaded.dialect
     }
-    /// What was found in its files and does not keep it from running.
+    /// Findings in its files that do not prevent a run.
     pub fn warnings(&self) -> &Findings {
         &self.0.warnings
     }
-    /// What a run would do: inputs, steps in their order, models, the most calls there can be.
+    /// The plan of a run: inputs, steps in order, models, maximum number of calls.
     pub fn plan(&self) -> Plan {
         Plan::of(&self.0.loaded.program, &self.0.loaded.files)
     }
-    /// The flow as a picture, to be written in one of the [formats](crate::graph::FORMATS).
+    /// The graph of the flow, which can be written in one of the [formats](crate::graph::FORMATS).
     pub fn graph(&self) -> Graph {
         graph(&self.0.loaded.program, &self.0.loaded.files)
     }
@@ -150,7 +150,7 @@ impl Flow {
     pub(crate) fn prepared(&self) -> Arc<Prepared> {
         self.0.prepared.get_or_init(|| Prepared::new(self.0.loaded.program.clone())).clone()
     }
-    /// What tells it from every other flow while anybody has it, weakly or not.
+    /// An identity that is unique as long as a reference to the flow exists, weak or not.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -180,36 +180,36 @@ impl Default for FlowOptions {
 }
 
 impl FlowOptions {
-    /// The format of the manifest, where it is not to be detected: `agntz`, `aegis`, `sirenspec`.
+    /// Sets the format of the manifest instead of detecting it: `agntz`, `aegis`, `sirenspec`.
     #[must_use]
     pub fn dialect(self, name: impl Into<String>) -> Self {
         Self { dialect: Some(name.into()), ..self }
     }
-    /// Without the checks: what does not keep the manifest from loading does not keep it from running.
+    /// Skips the checks: only load errors prevent a run.
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.options.checks = None;
         self
     }
-    /// With the levels meant for CI: more findings are errors.
+    /// Uses the levels meant for CI: more findings are errors.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.options.checks.get_or_insert_with(Checks::default).levels.strict();
         self
     }
-    /// Lets paths in the manifests lead into this folder outside their project. May be called more than once.
+    /// Allows paths in the manifests to lead to this folder outside their project. May be called more than once.
     #[must_use]
     pub fn allow_path(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.allowed.push(folder.into());
         self
     }
-    /// The file whose text stands for `{{context}}` of AEGIS agents.
+    /// Sets the file with the text for `{{context}}` of AEGIS agents.
     #[must_use]
     pub fn context(mut self, file: impl Into<PathBuf>) -> Self {
         self.options.context = Some(file.into());
         self
     }
-    /// The file whose text stands for `{{agentskills}}` of AEGIS agents.
+    /// Sets the file with the text for `{{agentskills}}` of AEGIS agents.
     #[must_use]
     pub fn skills(mut self, file: impl Into<PathBuf>) -> Self {
         self.options.skills = Some(file.into());
@@ -263,7 +263,7 @@ impl FlowOptions {
     }
 }
 
-/// A load that was asked for in a way that cannot be.
+/// The findings for invalid arguments of a load.
 fn refused(rule: &'static str, message: String, help: &str) -> Error {
     let found = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
     Error::Load(Findings::new(Files::default(), vec![found]))

@@ -1,6 +1,6 @@
-//! HTTP tools of manifests: who may be called, for [`Engine::http`](crate::Engine::http).
+//! HTTP tools of manifests: the allowed hosts, for [`Engine::http`](crate::Engine::http).
 //!
-//! Requests go to public addresses over `http` and `https`. [`Rules::allow`] names hosts that may be called although they are not
-//! public, and that may see what a request holds of the environment and of secrets.
+//! Requests go to public addresses over `http` and `https`. [`Rules::allow`] allows hosts that are not public, and
+//! allows sending them secrets and environment values.
 
 pub use trefoil_tools::guard::{AllowedHost, NotAHost, RequestLimits, Rules};

@@ -1,7 +1,7 @@
 //! Trefoil runs agent workflows written in YAML: agntz manifests, AEGIS agents and workflows, SirenSpec workflows.
 //!
-//! A [`Flow`] is a workflow that was read and checked. An [`Engine`] starts runs of flows, with the models, tools and people
-//! that it was given. A [`Run`] is the handle on one of them: its events, its end, its output.
+//! A [`Flow`] is a workflow that has been read and checked. An [`Engine`] starts runs of flows, with the models, tools
+//! and people that you configure. A [`Run`] is the handle of one run: its events, its outcome, its output.
 //!
 //! # Example
 //!
@@ -30,34 +30,35 @@
 //!
 //! # Flows
 //!
-//! [`Flow::load`] reads from disk, [`Flow::from_text`] and [`Flow::from_files`] from memory, where nothing on the disk is looked
-//! at: for manifests that are kept in a database. Every mistake of every file is found at once; a flow with errors is no flow.
-//! [`Flow::plan`] says what a run would do, [`Flow::graph`] draws it.
+//! [`Flow::load`] reads from disk. [`Flow::from_text`] and [`Flow::from_files`] read from memory and never access the
+//! disk, for example for manifests stored in a database. All mistakes in all files are reported together; a manifest
+//! with errors does not load. [`Flow::plan`] describes a run without starting it, [`Flow::graph`] draws it.
 //!
 //! A flow is prepared once and shared: load it when the program starts, and run it as often as needed.
 //!
 //! # Engines
 //!
-//! An [`Engine`] is put together by its methods: [`tool`](Engine::tool) takes a closure, [`model`](Engine::model) says who answers,
-//! [`answer`](Engine::answer) speaks for people. What is not set has a default that costs nothing. Larger parts are traits, in
-//! [`ports`]. Before a run starts, the engine looks for all that it could need: a run that lacks a tool, a key or an answer is not
-//! started, and nothing is called.
+//! An [`Engine`] is configured by its methods: [`tool`](Engine::tool) registers a closure, [`model`](Engine::model)
+//! chooses the model, [`answer`](Engine::answer) answers a human step. Every setting has a default. Larger parts are
+//! traits, in [`ports`]. Before a run starts, the engine checks that everything it could need is available: if a tool,
+//! a key or an answer is missing, the run does not start, and nothing is called.
 //!
 //! # Runs
 //!
-//! [`Engine::start`] takes an input that serde can write and returns a [`Run`] at once. The run has a task of its own.
-//! [`Run::event`] gives its events as they happen, [`Run::output`] its output as a type that serde can read, [`Run::outcome`] also
-//! what it has cost. [`Run::cancel`] ends it in good order; dropping the handle stops it at once.
+//! [`Engine::start`] takes any input that serde can serialize and returns a [`Run`] immediately. The run is a separate
+//! task. [`Run::event`] returns its events as they happen, [`Run::output`] its output, deserialized by serde, and
+//! [`Run::outcome`] also its cost. [`Run::cancel`] ends it gracefully; dropping the handle aborts it.
 //!
 //! # Keeping runs
 //!
-//! With the feature `store`, [`Engine::store`](Engine#method.store) keeps runs in a file, and [`Engine::resume`] continues one that
-//! was interrupted: what came back before is not done again.
+//! With the feature `store`, [`Engine::store`](Engine#method.store) keeps runs in a file, and [`Engine::resume`]
+//! continues an interrupted run without repeating completed calls.
 //!
 //! # Errors
 //!
-//! [`Error`] is the only error type. Shown, it has the lines of the manifest, and what to do. Its variants tell what a program
-//! has to know: the [`Findings`] of a flow that does not load or start, the [`Failure`] of a run.
+//! [`Error`] is the only error type. Its `Display` form shows the relevant lines of the manifest, and how to fix the
+//! problem. Its variants contain the details for programs: the [`Findings`] of a flow that does not load or start, the
+//! [`Failure`] of a run.
 
 mod answers;
 mod as_tool;

@@ -1,4 +1,4 @@
-//! Which models answer, and how they are reached: for [`Engine::model`](crate::Engine::model),
+//! Choosing models and their connections: for [`Engine::model`](crate::Engine::model),
 //! [`registry`](crate::Engine::registry) and [`limits`](crate::Engine::limits).
 
 pub use trefoil_models::{

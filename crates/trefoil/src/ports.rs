@@ -1,16 +1,17 @@
-//! What connects runs with the world: traits to implement, the data that goes through them, and implementations in memory.
+//! The connections between runs and the outside: traits to implement, their data types, and in-memory implementations.
 //!
-//! Each trait is one part of an [`Engine`](crate::Engine), set by the method of its name. Whoever hands one over may keep it: an
-//! `Arc` of a port is that port.
+//! Each trait is one part of an [`Engine`](crate::Engine), set by the method in the table. To keep access to a port,
+//! pass an `Arc` of it.
 //!
-//! | trait | method | without |
+//! | trait | method | default |
 //! |---|---|---|
 //! | [`ToolHost`] | [`tool`](crate::Engine::tool), [`tools`](crate::Engine::tools) | no tools |
-//! | [`ModelProvider`] | [`model`](crate::Engine::model), [`provider`](crate::Engine::provider) | the models that the manifest names |
-//! | [`HumanInbox`] | [`answer`](crate::Engine::answer), [`humans`](crate::Engine::humans) | nobody is asked |
+//! | [`ModelProvider`] | [`model`](crate::Engine::model), [`provider`](crate::Engine::provider) | the manifest's models
+//! |
+//! | [`HumanInbox`] | [`answer`](crate::Engine::answer), [`humans`](crate::Engine::humans) | no human answers |
 //! | [`CommandHost`] | [`commands`](crate::Engine::commands) | no commands; [`Shell`] runs them on this machine |
 //! | [`Secrets`] | [`secrets`](crate::Engine::secrets) | the environment and the flow's environment files |
-//! | [`Journal`] | [`journal`](crate::Engine::journal) | nothing is kept |
+//! | [`Journal`] | [`journal`](crate::Engine::journal) | nothing is stored |
 //! | [`EventSink`] | [`events`](crate::Engine::events) | only the [`Run`](crate::Run) sees events |
 //! | [`Clock`] | [`clock`](crate::Engine::clock) | the system's |
 

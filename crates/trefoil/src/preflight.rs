@@ -40,7 +40,7 @@ pub const RULES: &[(&str, &str)] = &[
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
     (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
     (WRONG_ANSWER, "an answer was passed that its step does not accept"),
-    (AMBIGUOUS_ANSWER, "an answer was passed for a name that several steps have"),
+    (AMBIGUOUS_ANSWER, "an answer was passed for a name that is not unique"),
 ];
 
 /// What the host of a run has to offer.
@@ -121,12 +121,10 @@ fn offered(program: &Program) -> HashSet<StepId> {
 fn supply(call: &ToolCall, host: &Host<'_>) -> String {
     let name = &call.name;
     if host.rehearsal {
-        return "answer it with `--model scripted=FILE`: without a real model, nothing outside is called".to_owned();
+        return "answer it with `--model scripted=FILE`; without a real model, nothing external is called".to_owned();
     }
     match &call.kind {
-        ToolKind::Http => {
-            "HTTP tools are called where the host allows HTTP; otherwise register a tool with this name".to_owned()
-        }
+        ToolKind::Http => "allow HTTP tools, or register a tool with this name".to_owned(),
         ToolKind::Local => format!(
             "declare it in `trefoil.toml`: `[tools.{}]` with `command = [\"program\", \"argument\"]` or `flow = \"FILE\"`; in a \
              program that embeds the library, register a tool with this name",
@@ -181,7 +179,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             Meant::Nobody if (host.asks)(answer) => continue,
             Meant::Nobody => {}
         }
-        let message = format!("there is no human step `{answer}`");
+        let message = format!("unknown human step `{answer}`");
         let d = Diagnostic::nowhere(UNKNOWN_ANSWER, Severity::Error, None, message);
         let mut keys: Vec<&str> = asked.iter().map(|q| q.key.as_str()).collect();
         keys.dedup();

@@ -1,4 +1,4 @@
-//! The handle on a run.
+//! The handle of a run.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use crate::engine::Events;
 use crate::error::{Error, Failure, Result};
 use crate::flow::Flow;
 
-/// A run under way.
+/// A run in progress.
 ///
-/// The run has a task of its own and does not wait for anybody. Its events are kept here until they are read, or until
-/// [`output`](Self::output) or [`outcome`](Self::outcome) waits for the end alone. They can be read one by one with
+/// The run is a separate task and does not wait for its handle. Its events are queued until they are read, or until
+/// [`output`](Self::output) or [`outcome`](Self::outcome) is awaited, which discards them. Read them one by one with
 /// [`event`](Self::event), or as a [`Stream`], so that the adapters of `futures` and `tokio-stream` work with a run.
 ///
 /// ```
@@ -34,11 +34,11 @@ use crate::flow::Flow;
 /// # }
 /// ```
 ///
-/// Dropping the handle stops the run at once: calls are cut off, commands are killed, and nothing continues in the background.
-/// To stop a run in good order, [`cancel`](Self::cancel) it. It then ends with the code `CANCELLED`, and what it has cost is
+/// Dropping the handle aborts the run: calls are cut off, commands are killed, and nothing continues in the background.
+/// To stop a run gracefully, [`cancel`](Self::cancel) it. It then ends with the code `CANCELLED`, and its cost is
 /// known.
 ///
-/// If a tool or another part of the embedder panics, so does whoever asks for the outcome.
+/// If a tool or another part of the embedder panics, awaiting the outcome panics, too.
 #[must_use = "dropping a run stops it"]
 pub struct Run {
     id: Arc<str>,
@@ -63,23 +63,23 @@ impl Run {
     pub fn id(&self) -> &str {
         &self.id
     }
-    /// What is run.
+    /// The flow of the run.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
-    /// The next event, or `None` if the run has ended and all its events were read.
+    /// Returns the next event, or `None` if the run has ended and all its events were read.
     pub async fn event(&mut self) -> Option<Event> {
         poll_fn(|context| self.events.poll(context)).await
     }
-    /// Asks the run to stop. It ends soon after, with the code `CANCELLED`, unless it has ended by then.
+    /// Requests that the run stops. It ends soon after with the code `CANCELLED`, unless it has already ended.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
-    /// Stops the run from elsewhere, while somebody waits for its end here.
+    /// Returns a handle that can cancel the run while its outcome is being awaited.
     pub fn canceller(&self) -> Cancel {
         self.cancel.clone()
     }
-    /// Waits for the end: how the run ended, and what it has cost. Events that were not read are lost.
+    /// Waits for the end and returns the outcome and the cost. Unread events are discarded.
     pub async fn outcome(mut self) -> RunOutcome {
         self.events.close();
         match (&mut self.task).await {
@@ -99,7 +99,7 @@ impl Run {
             },
         }
     }
-    /// Waits for the end: the output as a type of your own.
+    /// Waits for the end and returns the output, deserialized into `T`.
     ///
     /// # Errors
     ///

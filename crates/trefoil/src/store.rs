@@ -1,5 +1,5 @@
-//! Where runs are kept: see [`Engine::store`](crate::Engine::store). A [`Store`] also lists runs, says what they have cost, removes
-//! old ones, and hands over their journals.
+//! Stored runs: see [`Engine::store`](crate::Engine::store). A [`Store`] also lists runs and their costs, deletes old
+//! ones, and reads their journals.
 
 pub use trefoil_store::{
     Address, Content, Cursor, Durability, Filter, Hash, Health, Letter, LetterKind, Location, Options, Page, Posted,

@@ -62,9 +62,9 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
             <div class="message">
               <div class="message-head">
                 <b class="role">{effect === 'human' ? 'question' : 'sent'}</b>
-                <Copy text={() => shown(call.detail)} what="what was sent" />
+                <Copy text={() => shown(call.detail)} what="the request" />
               </div>
-              <LongText text={shown(call.detail)} label="What was sent" />
+              <LongText text={shown(call.detail)} label="Request" />
             </div>
           )}
           {call.answer !== undefined && call.answer !== null && (
@@ -79,11 +79,11 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
           {call.partial && (
             <div class="message answer partial">
               <div class="message-head">
-                <b class="role">part of an answer</b>
-                <span class="legend muted">what had arrived when the call ended</span>
-                <Copy text={() => call.partial ?? ''} what="the part of an answer" />
+                <b class="role">partial answer</b>
+                <span class="legend muted">the text received before the call ended</span>
+                <Copy text={() => call.partial ?? ''} what="the partial answer" />
               </div>
-              <LongText text={call.partial} label="Part of an answer" />
+              <LongText text={call.partial} label="Partial answer" />
             </div>
           )}
         </>
@@ -93,7 +93,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
 }
 
 export function UsageLine({ usage }: { usage: Usage | null }) {
-  if (!usage) return <span title="the provider did not say">? tokens</span>;
+  if (!usage) return <span title="not reported by the provider">? tokens</span>;
   const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : '';
   const unknown = usage.unknown_calls ? ` + ? of ${several(usage.unknown_calls, 'call')}` : '';
   const money = cost(usage.cost_micro ?? 0, usage.unpriced_calls ?? 0);

@@ -59,7 +59,7 @@ export function Card({ id, span, part, names, anchor, enter, leave }: CardProps)
 
 /** Where a part came from, in words. */
 function Origin({ span, names }: { span: Span | null; names: Names }) {
-  if (!span) return <p class="from">where this came from is not in the trace</p>;
+  if (!span) return <p class="from">the origin of this text is not in the trace</p>;
   const { name, mark, says } = SOURCES[span.from] ?? SOURCES['other']!;
   const writer = span.step ? names.get(span.step) : undefined;
   const at = place(span);
@@ -112,7 +112,7 @@ function Origin({ span, names }: { span: Span | null; names: Names }) {
         )}
         {(span.via ?? []).slice(0, 4).map((via) => (
           <>
-            <dt>by way of</dt>
+            <dt>via</dt>
             <dd>
               <code>{brief(via.path ?? '', 120)}</code> {place(via) && <span class="muted">{place(via)}</span>}
             </dd>

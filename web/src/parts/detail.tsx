@@ -85,7 +85,7 @@ function StepView({ detail, state, heading }: ViewProps) {
           <span>{inline(step.kind).replaceAll('_', ' ')}</span>
           {step.status !== 'skipped' && (
             <span>
-              {step.duration_ms == null ? 'not over' : duration(step.duration_ms)} <span class="muted">from {duration(step.started_ms)}</span>
+              {step.duration_ms == null ? 'not finished' : duration(step.duration_ms)} <span class="muted">from {duration(step.started_ms)}</span>
             </span>
           )}
           {(step.tries ?? 1) > 1 && <span>{several(step.tries ?? 1, 'try', 'tries')}</span>}

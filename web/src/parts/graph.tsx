@@ -190,7 +190,7 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
         ref={box}
         class={`canvas${small ? ' small' : ''}${heat ? ' heat' : ''}`}
         role="group"
-        aria-label="Graph of the workflow. On a step, arrow keys go to the next one and Enter shows it. Plus and minus zoom, 0 fits, Shift with arrows moves."
+        aria-label="Graph of the workflow. On a step, arrow keys go to the next one and Enter shows it. Plus and minus zoom, 0 fits the graph, Shift with arrow keys pans."
         onPointerDown={drag}
         onKeyDown={keys}
         onDblClick={(e) => !(e.target as Element).closest('.node') && fit()}

@@ -39,7 +39,7 @@ export function Tools({ state, heat, most, zoom, fit }: ToolsProps) {
       )}
       {last > 1 && (
         <label class="scrub">
-          <span class="sr">Moment of the run</span>
+          <span class="sr">Time in the run</span>
           <input
             type="range"
             min={0}

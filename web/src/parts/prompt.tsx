@@ -179,9 +179,9 @@ function Legend({ all, lit }: { all: Piece[]; lit: { value: string | null } }) {
     if (known) known.n += 1;
     else kinds.set(name, { mark, says, n: 1 });
   }
-  if (kinds.size === 0) return <span class="legend muted">where it came from is not in this trace</span>;
+  if (kinds.size === 0) return <span class="legend muted">the origin is not in this trace</span>;
   return (
-    <ul class="legend" aria-label="Where the text came from">
+    <ul class="legend" aria-label="Origin of the text">
       {[...kinds].map(([name, { mark, says, n }]) => (
         <li key={name} title={says} onMouseEnter={() => (lit.value = name)} onMouseLeave={() => (lit.value = null)}>
           <span class={`swatch p-${mark}`} aria-hidden="true">

@@ -24,8 +24,8 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
           {(run.calls ?? 0) > 0 && <UsageLine usage={run.usage ?? null} />}
         </p>
       </header>
-      <Block title="Result" value={run.output} none={status === 'done' ? 'nothing' : undefined} />
-      <Block title="Input" value={run.input} none="none was given" />
+      <Block title="Result" value={run.output} none={status === 'done' ? 'no result' : undefined} />
+      <Block title="Input" value={run.input} none="no input" />
       {filled && <Block title="Input with defaults" value={run.effective_input} />}
       {(run.warnings?.length ?? 0) > 0 && (
         <section class="block">
@@ -40,11 +40,11 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
         </section>
       )}
       <section class="block">
-        <h3>What took part</h3>
+        <h3>About this run</h3>
         <dl class="wide">
           {run.started_at && (
             <>
-              <dt>began</dt>
+              <dt>started</dt>
               <dd>
                 <time dateTime={run.started_at}>{moment(run.started_at)}</time>
               </dd>

@@ -259,7 +259,7 @@ function Grid({ state }: { state: State }) {
         </div>
         {rows === 0 && (
           <p class="none" role="presentation">
-            {state.overview.steps === 0 ? 'No step began in this run.' : 'No step matches.'}
+            {state.overview.steps === 0 ? 'No step started in this run.' : 'No step matches.'}
           </p>
         )}
       </div>

@@ -39,7 +39,7 @@ fn endless(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> Optio
     for at in states.filter_map(place) {
         d = d.label(at, "nor from here");
     }
-    Some(d.help("the run fails when a limit of visits is reached; give one state a way out"))
+    Some(d.help("the run fails when it reaches a visit limit; add a transition that leads out"))
 }
 
 /// A loop that nothing but a failure of one of its states leads out of.
@@ -63,7 +63,7 @@ fn going_round(cx: &Context<'_>, machine: &StateMachine, written: &Written) -> O
     let transition = back.next()?;
     let to = machine.states.get(transition.target.index())?;
     let message = format!("unless something fails, the run loops through `{}` until a limit ends it", to.name);
-    let help = "only a failure leads out, so a limit of visits ends the run; lead on from here when all went well";
+    let help = "only a failure leads out, so a visit limit ends the run; add a transition for success that leads out";
     Some(cx.finding(transition.target_at, message).help(help))
 }
 

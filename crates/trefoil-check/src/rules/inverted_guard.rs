@@ -22,7 +22,7 @@ fn run(cx: &mut Context<'_>) {
         }
         let path = reference.dotted();
         let d =
-            cx.finding(read.at, format!("`{path}` is always empty here, because the block is for the case without it"));
+            cx.finding(read.at, format!("`{path}` is always empty here, because this block is used only without it"));
         cx.report(d.help(format!("use `{{{{#if {path}}}}}` for text that needs the value")));
     }
 }

@@ -30,7 +30,7 @@ fn run(cx: &mut Context<'_>) {
             let help = match model.facts.words().json(&path) {
                 Some(json) if broken.quoted => format!("write `{json}` instead of the placeholder and its quotes"),
                 Some(json) => format!("write `{json}`"),
-                None => "let the step that makes it answer with JSON, and pass that answer alone".to_owned(),
+                None => "have a step answer with the whole JSON, and pass only that answer".to_owned(),
             };
             cx.report(cx.finding(at, message).help(help));
         }

@@ -148,15 +148,15 @@ fn report(cx: &mut Context<'_>, graph: &Graph, lost: &LostWrite) {
     let (path, over) = (&lost.path, &lost.over);
     let (message, help) = match lost.how {
         How::Above => {
-            (format!("{second} writes `{over}`, which destroys `{path}` of {first}"), "write to a path of its own")
+            (format!("{second} writes `{over}`, which destroys `{path}` of {first}"), "write to a different path")
         }
         How::Below => (
-            format!("{second} writes below `{path}`, which destroys what {first} wrote there"),
+            format!("{second} writes below `{path}`, which destroys the value from {first}"),
             "write to a path that is not below the value of another node",
         ),
         How::Unread => (
-            format!("{second} overwrites `{path}` of {first}, which nothing has read"),
-            "write to a path of its own, or read the value before",
+            format!("{second} overwrites `{path}` of {first} before anything has read it"),
+            "write to a different path, or read the value first",
         ),
     };
     let place = |step: &trefoil_ir::Step, path: &str| written(cx.model, step.origin, path).unwrap_or(step.origin);

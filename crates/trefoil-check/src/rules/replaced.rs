@@ -70,12 +70,12 @@ pub(super) fn results(cx: &mut Context<'_>) {
                 }
                 let own = words::step(model.program, graph.nodes.get(at).map_or(id, |n| n.step));
                 let message = format!(
-                    "{own} overwrites the result of `{name}`: afterwards `{name}.{member}` is what {own} wrote"
+                    "{own} overwrites the result of `{name}`: afterwards `{name}.{member}` is the value from {own}"
                 );
                 let here = written(model, step.origin, path).unwrap_or(step.origin);
                 let d = cx.finding(here, message).label(owner.origin, "this node");
                 let own = own.trim_matches('`');
-                cx.report(d.help(format!("write `working.{own}.{member}`, or another path of its own")));
+                cx.report(d.help(format!("write `working.{own}.{member}`, or another unused path")));
             }
         }
     }

@@ -36,9 +36,9 @@ fn compare(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
         if here.span == there.span || !differ(own_name(words, one), own_name(words, other), vote) {
             continue;
         }
-        let d = cx.finding(here.span, "this asks exactly what another entry of the list asks");
+        let d = cx.finding(here.span, "this is exactly the same question as another entry of the list");
         let d = d.label(Location::new(cx.file, there.span), "the other one");
-        cx.report(d.help("ask something else, or remove one of them"));
+        cx.report(d.help("change one of them, or remove it"));
     }
 }
 

@@ -45,7 +45,7 @@ fn run(cx: &mut Context<'_>) {
                 let name = secrets.get(&from).map(|name| format!(" `{name}`")).unwrap_or_default();
                 let d = cx.finding(from, format!("the secret{name} would be sent to the model"));
                 let at = value.at().filter(|at| *at != from);
-                let d = at.into_iter().fold(d, |d, at| d.label(at, "it is put into the prompt here"));
+                let d = at.into_iter().fold(d, |d, at| d.label(at, "inserted into the prompt here"));
                 cx.report_cause(d.help("remove it: a prompt must not contain secrets"));
             }
             let Some(from) = labels.credential else { continue };
@@ -67,7 +67,7 @@ fn run(cx: &mut Context<'_>) {
             };
             let mut finding = Diagnostic { severity: Severity::Warning, ..cx.finding(from, message) };
             if let Some(at) = value.at().filter(|at| *at != from) {
-                finding = finding.label(at, "it is put into the prompt here");
+                finding = finding.label(at, "inserted into the prompt here");
             }
             cx.report(finding.help("credentials belong in the `headers` of a tool"));
         }

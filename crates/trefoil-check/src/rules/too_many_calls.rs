@@ -36,7 +36,7 @@ fn run(cx: &mut Context<'_>) {
         if calls.fixed > max {
             let then = match budget.on_exceeded {
                 OnExceeded::Abort => "the run would fail",
-                OnExceeded::Warn => "the run would go on with a warning",
+                OnExceeded::Warn => "the run would continue with a warning",
                 OnExceeded::SkipRemaining => "the rest would be skipped",
             };
             let calls = words::model_calls(&calls);

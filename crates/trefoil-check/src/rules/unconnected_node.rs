@@ -25,7 +25,7 @@ fn run(cx: &mut Context<'_>) {
             let name = words::step(program, step);
             let waits = graph.nodes.get(at).is_some_and(|n| !n.after.is_empty());
             let when = if waits { "as soon as the values it reads exist" } else { "at the start" };
-            let message = format!("{name} has no edges, so it runs in every run, {when}");
+            let message = format!("{name} has no edges, so it always runs, {when}");
             let finding = cx.finding(origin, message);
             cx.report(finding.help("add an edge if it should run after another node"));
         }
@@ -34,7 +34,7 @@ fn run(cx: &mut Context<'_>) {
             let [Some(step), Some(beside), Some(from)] = steps else { continue };
             let Some(origin) = program.step(step).map(|s| s.origin) else { continue };
             let [name, beside, from] = [step, beside, from].map(|step| words::step(program, step));
-            let message = format!("no edge leads to {name}, so it runs in every run, while {beside} beside it has a condition");
+            let message = format!("no edge leads to {name}, so it always runs, although {beside} has a condition");
             cx.report(cx.finding(origin, message).help(format!("add an edge from {from} with a condition")));
         }
     }

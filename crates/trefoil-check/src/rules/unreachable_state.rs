@@ -48,7 +48,7 @@ fn one(cx: &mut Context<'_>, machine: &StateMachine, written: &Written) {
                 _ => continue,
             }
             if let Some(place) = place(&places, at).filter(|_| at != root) {
-                finding = finding.label(place, "nor does this state, to which only it leads");
+                finding = finding.label(place, "this state never runs either, because only that one leads to it");
             }
             stack.extend(written.targets(at));
         }

@@ -35,7 +35,7 @@ fn run(cx: &mut Context<'_>) {
                 "never taken",
                 "move that transition up, or fix its condition",
             ),
-            Why::Empty => ("the list it runs over is empty", "empty list", "use a list that has items"),
+            Why::Empty => ("its list is empty", "empty list", "use a list that has items"),
             // `dead-fallback` tells.
             Why::Fallback => continue,
         };

@@ -50,7 +50,7 @@ fn run(cx: &mut Context<'_>) {
         let held = held(cx, flow, id, &call.arguments);
         let from = [("a model's answer", held.model), ("a tool's result", held.tool)];
         let Some((who, Some(from))) = from.into_iter().find(|(_, at)| at.is_some()) else { continue };
-        let message = format!("{what} with text from {who}, and no person sees it before");
+        let message = format!("{what} with text from {who}, and no person reviews it first");
         let at = place(&call.arguments).unwrap_or(step.origin);
         let finding = cx.finding(at, message).label(from, "comes from here");
         cx.report(finding.help("check the text against a schema or a list of values, or ask a person before this step"));

@@ -65,7 +65,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
                 (
                     Severity::Error,
                     format!("{program} runs `{shown}` as code, and it comes from {who}"),
-                    "do not pass data to something that runs it as code; name the program, and pass the value as an argument",
+                    "do not pass data to a program that runs it as code; name the program here, and pass the value as an argument",
                 )
             }
             How::Setting(setting) => (

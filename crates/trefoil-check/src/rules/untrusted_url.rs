@@ -151,7 +151,7 @@ fn metadata(cx: &mut Context<'_>, url: &Expr, at: Location) {
         return;
     }
     let message = format!("`{host}` is a link-local or metadata address, where cloud machines serve their credentials");
-    let mut finding = cx.finding(at, message).help("call a host that is meant to be called by workflows");
+    let mut finding = cx.finding(at, message).help("use the host of the service that you want to call");
     finding.severity = Severity::Warning;
     cx.report(finding);
 }

@@ -216,7 +216,7 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     shown(
         "{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}",
         expect![[r#"
-            9:68 warning inverted-guard: `previous_error` is always empty here, because the block is for the case without it
+            9:68 warning inverted-guard: `previous_error` is always empty here, because this block is used only without it
               | ...t: '{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}', tran
               |                                            ^^^^^^^^^^^^^^
               help: use `{{#if previous_error}}` for text that needs the value
@@ -225,7 +225,7 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     shown(
         "{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}",
         expect![[r#"
-            9:62 warning inverted-guard: `input.t` is always empty here, because the block is for the case without it
+            9:62 warning inverted-guard: `input.t` is always empty here, because this block is used only without it
               | ... prompt: '{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}', transiti
               |                                            ^^^^^^^
               help: use `{{#if input.t}}` for text that needs the value

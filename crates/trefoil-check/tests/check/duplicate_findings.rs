@@ -232,7 +232,7 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
             8:5 warning unreachable-state: no transition leads to `B`, so it never runs
               | B: { kind: System, co
               | ^
-              at 9:5: nor does this state, to which only it leads
+              at 9:5: this state never runs either, because only that one leads to it
               help: add a transition to it, or remove the state
         "#]],
     );
@@ -244,7 +244,7 @@ fn states_behind_a_reported_transition_are_not_called_unreachable() {
             10:5 warning unreachable-state: no transition leads to `D`, so it never runs
               | D: { kind: System, co
               | ^
-              at 11:5: nor does this state, to which only it leads
+              at 11:5: this state never runs either, because only that one leads to it
               help: add a transition to it, or remove the state
         "#]],
     );

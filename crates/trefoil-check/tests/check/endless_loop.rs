@@ -31,7 +31,7 @@ fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
           | A: { kind: System, co
           | ^
           at 8:5: nor from here
-          help: the run fails when a limit of visits is reached; give one state a way out
+          help: the run fails when it reaches a visit limit; add a transition that leads out
     "#]],
     );
     let with_exit = looped
@@ -45,7 +45,7 @@ fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
         7:63 warning endless-loop: no transition leads from `A` to an end
           | ... command: echo, transitions: [{ target: A }] }
           |                                            ^
-          help: the run fails when a limit of visits is reached; give one state a way out
+          help: the run fails when it reaches a visit limit; add a transition that leads out
     "#]],
     );
 }
@@ -77,7 +77,7 @@ fn a_loop_that_only_a_failure_ends() {
         7:85 warning endless-loop: unless something fails, the run loops through `A` until a limit ends it
           | ...ions: [{ condition: on_success, target: A }, { condition: on_
           |                                            ^
-          help: only a failure leads out, so a limit of visits ends the run; lead on from here when all went well
+          help: only a failure leads out, so a visit limit ends the run; add a transition for success that leads out
     "#]],
     );
     check(
@@ -86,7 +86,7 @@ fn a_loop_that_only_a_failure_ends() {
         8:62 warning endless-loop: unless something fails, the run loops through `A` until a limit ends it
           | ... prompt: Well?, transitions: [{ target: A }, { condition: on_
           |                                            ^
-          help: only a failure leads out, so a limit of visits ends the run; lead on from here when all went well
+          help: only a failure leads out, so a visit limit ends the run; add a transition for success that leads out
     "#]],
     );
     check(&asked("B", "END"), expect![""]);
@@ -119,7 +119,7 @@ fn a_failure_that_is_an_outcome_leaves_a_loop() {
         7:107 warning endless-loop: unless something fails, the run loops through `A` until a limit ends it
           | ...n: on_failure, target: END }, { target: A }] }
           |                                            ^
-          help: only a failure leads out, so a limit of visits ends the run; lead on from here when all went well
+          help: only a failure leads out, so a visit limit ends the run; add a transition for success that leads out
     "#]],
     );
     found("  execution: { mode: iterative, validation: [{ type: regex, pattern: done }] }\n", expect![""]);

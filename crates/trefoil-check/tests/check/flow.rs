@@ -521,12 +521,12 @@ fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
         "sirenspec",
         &[("flow.yaml", &ordered)],
         expect![[r#"
-        6:38 warning write-conflict: `z` writes below `same`, which destroys what `x` wrote there
-          | z: { agent: a, writes: output.same.deep }
-          |                                    ^^^^
-          at 5:33: written here
-          help: write to a path that is not below the value of another node
-    "#]],
+            6:38 warning write-conflict: `z` writes below `same`, which destroys the value from `x`
+              | z: { agent: a, writes: output.same.deep }
+              |                                    ^^^^
+              at 5:33: written here
+              help: write to a path that is not below the value of another node
+        "#]],
     );
 }
 

@@ -58,7 +58,7 @@ fn so_are_those_in_the_body_of_a_request() {
         5:103 info json-by-hand: a quotation mark or a line break in `a.output` would break this JSON
           | ....org/x", method: POST, body: '{"q": "{{ a.output }}"}' } }
           |                                            ^^^^^^^^
-          help: let the step that makes it answer with JSON, and pass that answer alone
+          help: have a step answer with the whole JSON, and pass only that answer
     "#]],
     );
     of_rule("json-by-hand", "sirenspec", &[("m.yaml", &body("q={{ a.output }}"))], expect![""]);

@@ -29,11 +29,11 @@ fn a_branch_that_lost_its_edge_runs_in_every_run() {
     check(
         &format!("{}{}", edge("a"), edge("b")),
         expect![[r#"
-        7:3 info unconnected-node: no edge leads to `c`, so it runs in every run, while `a` beside it has a condition
-          | c: {agent: x, writes:
-          | ^
-          help: add an edge from `sort` with a condition
-    "#]],
+            7:3 info unconnected-node: no edge leads to `c`, so it always runs, although `a` has a condition
+              | c: {agent: x, writes:
+              | ^
+              help: add an edge from `sort` with a condition
+        "#]],
     );
     check(&format!("{}{}{}", edge("a"), edge("b"), edge("c")), expect![""]);
     // Two that run beside each other: nothing is decided.
@@ -51,7 +51,7 @@ fn what_may_not_have_run() {
             2:80 warning maybe-undefined: `b.output` has no value if `b` has not completed
               | ... x}, r: {model: "openai:m", system: "{{ b.output }} {{ c.output | de
               |                                            ^^^^^^^^
-              help: give it a default: `{{ b.output | default('...') }}`
+              help: add a default: `{{ b.output | default('...') }}`
         "#]],
     );
     let third = branch.replace(
@@ -64,7 +64,7 @@ fn what_may_not_have_run() {
             2:80 warning maybe-undefined: `note` has no value if none of `b`, `c` has completed
               | ... x}, r: {model: "openai:m", system: "{{ note }}"}}
               |                                            ^^^^
-              help: give it a default: `{{ note | default('...') }}`
+              help: add a default: `{{ note | default('...') }}`
         "#]],
     );
     // A seed is always there.
@@ -81,11 +81,11 @@ fn skipped_and_replaced_nodes_may_have_no_result() {
     holds(
         &workflow("{{ main.output }}", &body("action: skip")),
         expect![[r#"
-        2:80 warning maybe-undefined: `main.output` has no value if `main` has failed
-          | ... x}, r: {model: "openai:m", system: "{{ main.output }}"}}
-          |                                            ^^^^^^^^^^^
-          help: give it a default: `{{ main.output | default('...') }}`
-    "#]],
+            2:80 warning maybe-undefined: `main.output` has no value if `main` has failed
+              | ... x}, r: {model: "openai:m", system: "{{ main.output }}"}}
+              |                                            ^^^^^^^^^^^
+              help: add a default: `{{ main.output | default('...') }}`
+        "#]],
     );
     holds(&workflow("{{ main.output }}", &body("action: use_default, default_output: d")), expect![""]);
     let fallback = body("action: fallback, fallback_node: spare");
@@ -95,11 +95,11 @@ fn skipped_and_replaced_nodes_may_have_no_result() {
             2:80 warning maybe-undefined: `main.output` has no value if `main` has not completed
               | ... x}, r: {model: "openai:m", system: "{{ main.output }} {{ spare.output
               |                                            ^^^^^^^^^^^
-              help: give it a default: `{{ main.output | default('...') }}`
+              help: add a default: `{{ main.output | default('...') }}`
             2:98 warning maybe-undefined: `spare.output` has no value if `spare` has not completed
               | ...penai:m", system: "{{ main.output }} {{ spare.output }}"}}
               |                                            ^^^^^^^^^^^^
-              help: give it a default: `{{ spare.output | default('...') }}`
+              help: add a default: `{{ spare.output | default('...') }}`
         "#]],
     );
     // One of the two has written it.
@@ -121,11 +121,11 @@ fn agents_of_a_swarm_that_may_have_failed() {
             2:80 warning maybe-undefined: `s.agents.q.output` has no value if `q` has failed
               | ... x}, r: {model: "openai:m", system: "{{ s.agents.q.output }} {{ s.agents }} {
               |                                            ^^^^^^^^^^^^^^^^^
-              help: give it a default: `{{ s.agents.q.output | default('...') }}`
+              help: add a default: `{{ s.agents.q.output | default('...') }}`
             8:47 warning maybe-undefined: `s.agents.p.output` has no value if `p` has failed
               | ...nthesis: {provider: openai, prompt: "{{ s.agents.p.output }} {{ s.agents.q.ou
               |                                            ^^^^^^^^^^^^^^^^^
-              help: give it a default: `{{ s.agents.p.output | default('...') }}`
+              help: add a default: `{{ s.agents.p.output | default('...') }}`
         "#]],
     );
     holds(&swarm("", "{{ s.agents.q.output }}"), expect![""]);
@@ -144,11 +144,11 @@ fn a_tool_that_may_fail_leaves_null() {
     holds(
         &body("{{ t.output.status }} {{ t.output }}", ""),
         expect![[r#"
-        2:80 warning maybe-undefined: `t.output.status` has no value if `t` has failed
-          | ... x}, r: {model: "openai:m", system: "{{ t.output.status }} {{ t.output }}"}
-          |                                            ^^^^^^^^^^^^^^^
-          help: give it a default: `{{ t.output.status | default('...') }}`
-    "#]],
+            2:80 warning maybe-undefined: `t.output.status` has no value if `t` has failed
+              | ... x}, r: {model: "openai:m", system: "{{ t.output.status }} {{ t.output }}"}
+              |                                            ^^^^^^^^^^^^^^^
+              help: add a default: `{{ t.output.status | default('...') }}`
+        "#]],
     );
     holds(&body("{{ t.output }} {{ t.output.status | default('') }}", ""), expect![""]);
     // Where it has failed, the edge is not taken.
@@ -158,20 +158,20 @@ fn a_tool_that_may_fail_leaves_null() {
     holds(
         &body("{{ t.output.body }}", &edge("working.t.output == None")),
         expect![[r#"
-        2:80 warning maybe-undefined: `t.output.body` has no value if `t` has failed
-          | ... x}, r: {model: "openai:m", system: "{{ t.output.body }}"}}
-          |                                            ^^^^^^^^^^^^^
-          help: give it a default: `{{ t.output.body | default('...') }}`
-    "#]],
+            2:80 warning maybe-undefined: `t.output.body` has no value if `t` has failed
+              | ... x}, r: {model: "openai:m", system: "{{ t.output.body }}"}}
+              |                                            ^^^^^^^^^^^^^
+              help: add a default: `{{ t.output.body | default('...') }}`
+        "#]],
     );
     holds(
         &body("{{ t.output.body }}", &edge("_budget.total_tokens < 5")),
         expect![[r#"
-        2:80 warning maybe-undefined: `t.output.body` has no value if `t` has failed
-          | ... x}, r: {model: "openai:m", system: "{{ t.output.body }}"}}
-          |                                            ^^^^^^^^^^^^^
-          help: give it a default: `{{ t.output.body | default('...') }}`
-    "#]],
+            2:80 warning maybe-undefined: `t.output.body` has no value if `t` has failed
+              | ... x}, r: {model: "openai:m", system: "{{ t.output.body }}"}}
+              |                                            ^^^^^^^^^^^^^
+              help: add a default: `{{ t.output.body | default('...') }}`
+        "#]],
     );
 }
 

@@ -144,7 +144,7 @@ fn what_a_later_node_destroys_is_said() {
         "sirenspec",
         &[("m.yaml", &chain("output.doc", "output.doc.title", reads))],
         expect![[r#"
-            7:37 warning write-conflict: `b` writes below `doc`, which destroys what `a` wrote there
+            7:37 warning write-conflict: `b` writes below `doc`, which destroys the value from `a`
               | b: { agent: v, writes: output.doc.title }
               |                                   ^^^^^
               at 6:33: written here
@@ -160,7 +160,7 @@ fn what_a_later_node_destroys_is_said() {
               | b: { agent: v, writes: output.doc }
               |                               ^^^
               at 6:37: written here
-              help: write to a path of its own
+              help: write to a different path
         "#]],
     );
     of_rule("write-conflict", "sirenspec", &[("m.yaml", &chain("output.doc", "output.doc", reads))], expect![""]);
@@ -174,12 +174,12 @@ fn what_a_later_node_destroys_is_said() {
         "sirenspec",
         &[("m.yaml", &asks("Well?"))],
         expect![[r#"
-        7:53 info write-conflict: `b` overwrites `doc` of `a`, which nothing has read
-          | ... human, prompt: "Well?", writes: output.doc }
-          |                                            ^^^
-          at 6:33: written here
-          help: write to a path of its own, or read the value before
-    "#]],
+            7:53 info write-conflict: `b` overwrites `doc` of `a` before anything has read it
+              | ... human, prompt: "Well?", writes: output.doc }
+              |                                            ^^^
+              at 6:33: written here
+              help: write to a different path, or read the value first
+        "#]],
     );
     of_rule("write-conflict", "sirenspec", &[("m.yaml", &asks("Well? {{ a.output }}"))], expect![""]);
     // An editor that reads what it replaces.

@@ -146,7 +146,7 @@ fn a_variable_that_a_shell_reads_again_is_code() {
               | env: { Q: "{{input.q}}" }
               |           ^^^^^^^^^^^^^
               at 3:19: comes from here
-              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
         "#]],
     );
     expect(
@@ -182,7 +182,7 @@ fn a_placeholder_that_a_program_reads_as_code() {
               | command: 'echo "{{W.output}}" | bash'
               |                   ^^^^^^^^
               at agents/writer.yaml:3:19: comes from here
-              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
         "#]],
     );
     after_a_model(
@@ -193,7 +193,7 @@ fn a_placeholder_that_a_program_reads_as_code() {
               | command: 'awk "{{W.output}}" f'
               |                  ^^^^^^^^
               at agents/writer.yaml:3:19: comes from here
-              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
         "#]],
     );
     after_a_model(
@@ -204,7 +204,7 @@ fn a_placeholder_that_a_program_reads_as_code() {
               | command: 'psql -c "select {{W.output}}"'
               |                             ^^^^^^^^
               at agents/writer.yaml:3:19: comes from here
-              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
         "#]],
     );
     after_a_model(
@@ -215,7 +215,7 @@ fn a_placeholder_that_a_program_reads_as_code() {
               | command: 'source {{W.output}}'
               |                    ^^^^^^^^
               at agents/writer.yaml:3:19: comes from here
-              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
         "#]],
     );
     after_a_model("awk \"{{workflow.name}}\" f", "", expect![""]);
@@ -264,7 +264,7 @@ fn names_of_variables_and_files_from_outside() {
               | command: '$TOOL -c {{input.q}}'
               |                      ^^^^^^^
               at 3:19: comes from here
-              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+              help: do not pass data to a program that runs it as code; name the program here, and pass the value as an argument
         "#]],
     );
 }
@@ -515,7 +515,7 @@ fn a_credential_goes_into_a_prompt_by_way_of_inputs() {
             6:27 warning secret-in-prompt: the name of this variable looks like a credential, and its value would be sent in a prompt, as `k`
               | input: { k: "Bearer {{env.DB_PASSWORD}}", t: "{{t}}" }
               |                       ^^^^^^^^^^^^^^^
-              at kid.yaml:6:17: it is put into the prompt here
+              at kid.yaml:6:17: inserted into the prompt here
               help: credentials belong in the `headers` of a tool
         "#]],
     );
@@ -541,7 +541,7 @@ fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
             4:67 warning secret-in-prompt: the name of this variable looks like a credential, and its value would be sent in a prompt, as `inputs.k`
               | ...t: a, for_each: '[1]', inputs: { k: "{{ env.DB_PASSWORD }}", m: x }, writes
               |                                            ^^^^^^^^^^^^^^^
-              at 2:47: it is put into the prompt here
+              at 2:47: inserted into the prompt here
               help: credentials belong in the `headers` of a tool
         "#]],
     );
@@ -555,7 +555,7 @@ fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
             3:51 warning secret-in-prompt: the name of this variable looks like a credential, and its value would be sent in a prompt, as `inputs.k`
               | ...e: workflow, ref: kid, inputs: { k: "{{ env.DB_PASSWORD }}" } }
               |                                            ^^^^^^^^^^^^^^^
-              at kid.yaml:2:47: it is put into the prompt here
+              at kid.yaml:2:47: inserted into the prompt here
               help: credentials belong in the `headers` of a tool
         "#]],
     );
@@ -594,31 +594,31 @@ fn a_host_that_hands_out_credentials() {
         "http://169.254.169.254/latest/meta-data/{{ inputs.path }}",
         "",
         expect![[r#"
-        6:3 warning untrusted-url: `169.254.169.254` is a link-local or metadata address, where cloud machines serve their credentials
-          | get:
-          | ^^^
-          help: call a host that is meant to be called by workflows
-    "#]],
+            6:3 warning untrusted-url: `169.254.169.254` is a link-local or metadata address, where cloud machines serve their credentials
+              | get:
+              | ^^^
+              help: use the host of the service that you want to call
+        "#]],
     );
     request(
         "http://user@[fe80::1]:80/x",
         "",
         expect![[r#"
-        6:3 warning untrusted-url: `fe80::1` is a link-local or metadata address, where cloud machines serve their credentials
-          | get:
-          | ^^^
-          help: call a host that is meant to be called by workflows
-    "#]],
+            6:3 warning untrusted-url: `fe80::1` is a link-local or metadata address, where cloud machines serve their credentials
+              | get:
+              | ^^^
+              help: use the host of the service that you want to call
+        "#]],
     );
     request(
         "http://metadata.google.internal",
         "",
         expect![[r#"
-        6:3 warning untrusted-url: `metadata.google.internal` is a link-local or metadata address, where cloud machines serve their credentials
-          | get:
-          | ^^^
-          help: call a host that is meant to be called by workflows
-    "#]],
+            6:3 warning untrusted-url: `metadata.google.internal` is a link-local or metadata address, where cloud machines serve their credentials
+              | get:
+              | ^^^
+              help: use the host of the service that you want to call
+        "#]],
     );
     request("http://169.25.169.254/latest", "", expect![""]);
     request("https://api.example.com/169.254.169.254", "", expect![""]);

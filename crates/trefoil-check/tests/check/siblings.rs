@@ -26,11 +26,11 @@ fn two_names_and_one_question() {
         "sirenspec",
         &[("f.yaml", &copied)],
         expect![[r#"
-        7:11 info same-question: this asks exactly what another entry of the list asks
+        7:11 info same-question: this is exactly the same question as another entry of the list
           | - { id: risk, provider: op
           |     ^^
           at 6:11: the other one
-          help: ask something else, or remove one of them
+          help: change one of them, or remove it
     "#]],
     );
     // Numbered ones are a vote.
@@ -48,10 +48,10 @@ fn one_that_reads_nothing_beside_others() {
         "sirenspec",
         &[("f.yaml", &idle)],
         expect![[r#"
-        7:11 info reads-nothing: this reads nothing, while everything beside it reads a value
+        7:11 info reads-nothing: this is fixed text, but all entries next to it read a value
           | - { id: risk, provider: op
           |     ^^
-          help: write a placeholder for the value that it is about
+          help: write a placeholder for the value
     "#]],
     );
     // Where two read nothing, that is how it is meant.

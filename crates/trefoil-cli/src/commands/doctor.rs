@@ -21,10 +21,10 @@ use crate::offer::Offer;
 use crate::store::{StoreArgs, block_on};
 use crate::{exit, output};
 
-/// Try what runs need: settings, store, secrets, providers, and models if you agree to the calls
+/// Test settings, store, secrets, providers, and (if you agree to the calls) models
 #[derive(Args)]
 pub struct Doctor {
-    /// A manifest or a folder whose models are tried
+    /// Manifest or folder whose models are tested
     #[arg(default_value = ".")]
     path: PathBuf,
     /// Model to try instead of those of the workflows: PROVIDER:NAME (repeatable)
@@ -279,7 +279,7 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
         all.iter().map(|(provider, model, _)| format!("`{}`", safe(&format!("{provider}:{model}")))).collect();
     let calls = count(all.len() as u64, "call");
     output::note(&format!(
-        "{calls} to try {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
+        "{calls} to test {}: `{QUESTION}`, {ANSWER_TOKENS} tokens for the answer; {cost}",
         names.join(", ")
     ));
     if !(args.yes || agreed()) {

@@ -17,7 +17,7 @@ use crate::{exit, output};
 /// Serve flows as MCP tools over stdin and stdout
 #[derive(Args)]
 pub struct Mcp {
-    /// Folders (of each, the manifests that no other one uses), manifests, or `FOLDER#ID`
+    /// Folders (all manifests that no other manifest uses), manifests, or `FOLDER#ID`
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<String>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Mcp {
     store: StoreArgs,
     #[command(flatten)]
     durability: DurabilityArg,
-    /// Keep nothing of the runs: they cannot be resumed
+    /// Store nothing, so that runs cannot be resumed
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
 }
@@ -87,7 +87,7 @@ fn start(args: &Mcp) -> Result<u8, u8> {
         }
     }
     if tools.is_empty() {
-        output::refuse("there is no flow to serve", None);
+        output::refuse("no flow to serve", None);
         return Err(exit::NOT_STARTED);
     }
     output::note(&format!("serving over stdin and stdout: {}", tools.names().join(", ")));

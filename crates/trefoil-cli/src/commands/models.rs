@@ -17,7 +17,7 @@ use crate::run::words::grouped;
 /// List providers, aliases, and the models of the workflows here with their prices
 #[derive(Args)]
 pub struct Models {
-    /// A manifest or a folder whose models are listed
+    /// Manifest or folder whose models are listed
     #[arg(default_value = ".")]
     path: PathBuf,
     #[command(flatten)]
@@ -86,7 +86,7 @@ fn text(offer: &Offer, path: &Path) -> String {
     });
     out += &indented(rows);
     if offer.models.iter().any(|model| model.price.as_ref().is_some_and(|price| !price.is_free())) {
-        out += "  prices are for a million tokens\n";
+        out += "  prices are per million tokens\n";
     }
     for (model, why) in offer.models.iter().filter_map(|model| Some((model, model.problem.as_ref()?))) {
         out += &format!("\n{} cannot be called: {}\n", safe(&model.name), safe(why));

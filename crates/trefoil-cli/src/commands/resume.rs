@@ -22,7 +22,7 @@ use crate::{exit, output, overwrite};
 /// Runs that `--all` continues at a time.
 const MOST: usize = 1_000;
 
-/// Continue a run that was interrupted or waits for an answer; nothing that was completed is done again
+/// Continue a run that was interrupted, has failed, or has been answered; completed steps are not repeated
 #[derive(Args)]
 pub struct Resume {
     /// The run's id, or its first characters
@@ -31,17 +31,17 @@ pub struct Resume {
     /// Continue every run that was interrupted or has been answered
     #[arg(long)]
     all: bool,
-    /// Start a new run of an edited file that uses what this run has: only what is asked for otherwise is done again
+    /// Start a new run of an edited file that reuses this run's results where nothing changed
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     with: Option<String>,
-    /// With `--with`: do this step again, and everything that began after it
+    /// With `--with`: repeat this step, and everything that started after it
     #[arg(long, value_name = "STEP", requires = "with")]
     from: Option<String>,
     /// Of a run that uses an earlier one: this step's tools and commands may run again although that is not known to be safe; can
     /// be repeated
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     rerun: Vec<String>,
-    /// With `--with`: say of each step whether its result was kept, or why it was done again
+    /// With `--with`: show for each step whether its result was kept, or why it ran again
     #[arg(long, requires = "with")]
     explain: bool,
     /// With `--with`: only print which steps would run again and why; calls nothing, needs no key. Exit code 1 if a step would run
@@ -49,17 +49,17 @@ pub struct Resume {
     dry_run: bool,
     #[command(flatten)]
     host: HostArgs,
-    /// What to do about commands and tool calls that were running when the process ended, of which it is not known whether they
-    /// were done: `ask` leaves the run waiting (default: `[recovery]` of the settings, else `ask`)
+    /// Decision about commands and tool calls with an unknown outcome, because they were running when the process ended
+    /// (default: `[recovery]` in the settings, or `ask`)
     #[arg(long, value_name = "WHAT")]
     unknown: Option<Unknown>,
-    /// Maximum number of model calls from now on, those before included
+    /// Maximum number of model calls from now on, including earlier ones
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Maximum cost in dollars from now on, what was spent before included
+    /// Maximum cost in dollars from now on, including earlier costs
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<u64>,
-    /// What limits on money set aside for a call from now on: what it is expected to cost, or the most that it can cost
+    /// Amount that cost limits reserve for each call from now on: its expected cost, or its maximum cost
     #[arg(long, value_name = "WHAT")]
     reserve: Option<ReserveArg>,
     #[command(flatten)]

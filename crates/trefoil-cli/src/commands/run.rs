@@ -45,7 +45,7 @@ pub struct Run {
     /// Maximum cost in dollars; a call that may exceed it does not start (needs the prices of all models)
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<u64>,
-    /// What a limit on money sets aside for a call: what it is expected to cost, or the most that it can cost [default: estimate]
+    /// Amount that a cost limit reserves for each call: its expected cost, or its maximum cost [default: estimate]
     #[arg(long, value_name = "WHAT")]
     reserve: Option<ReserveArg>,
     #[command(flatten)]
@@ -56,20 +56,20 @@ pub struct Run {
     store: StoreArgs,
     #[command(flatten)]
     durability: DurabilityArg,
-    /// Keep nothing of the run: it cannot be resumed
+    /// Store nothing, so that the run cannot be resumed
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
-    /// Keep prompts and answers only until the run has completed or is cancelled, and no more of them than resuming it needs
+    /// Keep only the prompts and answers needed to resume the run, and remove them when it is completed or cancelled
     #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
     no_content: bool,
 }
 
-/// What a limit on money sets aside for a call.
+/// Amount that a cost limit reserves for a call.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum ReserveArg {
-    /// What it is expected to cost.
+    /// The expected cost.
     Estimate,
-    /// The most that it can cost: nothing passes the limit.
+    /// The maximum cost, so that the limit is never exceeded.
     Bound,
 }
 
@@ -223,7 +223,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 fn count_calls(args: &Run, loaded: &Loaded) -> Result<(), u8> {
     let calls = Costs::new(&loaded.program).flow(loaded.program.entry).model;
     let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
-    let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls` or lower an iteration limit";
+    let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls`, or lower an iteration limit";
     if args.max_calls.is_some() && (calls.endless || calls.fixed > most) {
         let one = if calls.number() == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
         let message = format!("the run did not start: it may need {one}, but `--max-calls` allows only {most}");

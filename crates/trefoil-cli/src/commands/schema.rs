@@ -17,7 +17,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Print the JSON Schema of a manifest format (for editors) or of the output of `check`
 #[derive(Args)]
 pub struct Schema {
-    /// Which schema
+    /// Name of the schema
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(all().map(|(name, _)| name)))]
     name: String,
 }

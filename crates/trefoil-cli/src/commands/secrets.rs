@@ -25,14 +25,14 @@ enum SecretsCommand {
         /// Name
         name: String,
     },
-    /// List the names and where they are kept
+    /// List the names and their sources
     List,
     /// Remove a secret
     Remove {
         /// Name
         name: String,
     },
-    /// Protect the file with a passphrase instead of a key file; it is asked for, or read from stdin
+    /// Protect the file with a passphrase instead of a key file; prompts for it, or reads it from stdin
     Passphrase {
         /// Use a key file again
         #[arg(long)]
@@ -85,7 +85,7 @@ fn done(what: &SecretsCommand) -> Result<u8, VaultError> {
                 output::note(&format!("removed: {name}"));
                 return Ok(exit::OK);
             }
-            output::refuse(&format!("there is no secret `{name}`"), Some("see `trefoil secrets list`"));
+            output::refuse(&format!("unknown secret `{name}`"), Some("see `trefoil secrets list`"));
             Ok(exit::FAILED)
         }
     }

@@ -11,7 +11,7 @@ use super::run::followed;
 use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait};
 use crate::{exit, output};
 
-/// Show where runs are kept, check, copy or shrink it
+/// Show, check, back up or shrink the store of runs
 #[derive(Args)]
 pub struct Store {
     #[command(subcommand)]
@@ -24,13 +24,13 @@ pub struct Store {
 enum StoreCommand {
     /// Read everything and report what is wrong
     Check,
-    /// Copy the store, as it is now, to a new file
+    /// Copy the store to a new file
     Backup {
         /// The new file
         #[arg(value_name = "FILE")]
         to: PathBuf,
     },
-    /// Delete runs that ended long ago, and give their space back
+    /// Delete old runs that have ended, and free their space
     Prune(Prune),
 }
 
@@ -102,8 +102,7 @@ fn check(args: &Store) -> Result<u8, u8> {
     let code = output::answer(&health.problems.join("\n"));
     let problems = count(health.problems.len() as u64, "problem");
     let message = format!("the store has {problems}; {entries} of {runs} can be read");
-    let help = "keep a copy of the file, and restore a backup; or save what can be read with `trefoil runs export RUN`, and \
-                start another store with `--store PATH`";
+    let help = "keep a copy of the file; then restore a backup, or save what can be read with `trefoil runs export RUN` and start a new store with `--store PATH`";
     output::refuse(&message, Some(help));
     Ok(code.max(exit::FAILED))
 }

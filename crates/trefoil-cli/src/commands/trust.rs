@@ -28,7 +28,7 @@ pub fn run(args: &Trust) -> u8 {
     if args.list {
         let line = |(path, standing): (&Path, Standing)| match standing {
             Standing::Trusted => format!("{}\n", shown(path)),
-            _ => format!("{} (changed or gone: no longer trusted)\n", shown(path)),
+            _ => format!("{} (changed or deleted: no longer trusted)\n", shown(path)),
         };
         let all = trust.list();
         if all.is_empty() {

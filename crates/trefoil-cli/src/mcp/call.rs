@@ -139,11 +139,11 @@ impl Calls {
     }
 
     fn park(&self, call: Call, asking: Asking, tool: &str) -> CallToolResponse {
-        let Ok(form) = asking.form() else { return told("the question cannot be asked as a form").into() };
+        let Ok(form) = asking.form() else { return told("the question cannot be presented as a form").into() };
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         parked.retain(|_, one| one.since.elapsed() < WAIT);
         if parked.len() >= MOST {
-            return told(format!("{MOST} runs wait for answers already")).into();
+            return told(format!("{MOST} runs are already waiting for answers")).into();
         }
         let state = format!("{:016x}{:016x}", SystemRandom.next(), SystemRandom.next());
         let question = InputRequest::Elicitation(ElicitRequest::new(form));
@@ -214,11 +214,11 @@ impl Call {
 fn line(event: &Event) -> Option<String> {
     let key = &event.key.as_ref()?.0;
     match &event.kind {
-        EventKind::StepStarted { label, .. } => Some(format!("{label} began")),
+        EventKind::StepStarted { label, .. } => Some(format!("{label} started")),
         EventKind::StepFinished { .. } => Some(format!("{key} ended")),
         EventKind::StepSkipped { label, .. } => Some(format!("{label} was skipped")),
         EventKind::StepFailed { error, .. } => Some(format!("{key} failed: {}", error.code)),
-        EventKind::RetryScheduled { .. } => Some(format!("{key} is tried again")),
+        EventKind::RetryScheduled { .. } => Some(format!("{key} is retried")),
         _ => None,
     }
 }
@@ -243,7 +243,7 @@ async fn result(run: Run) -> CallToolResult {
             let open = waiting.iter().map(|one| crate::run::waiting::line(one, waiting));
             let open = open.collect::<Vec<_>>().join("; ");
             told(format!(
-                "the run waits for somebody: {open}. Answer with `trefoil runs answer {id}`, then continue it with `trefoil resume {id}`"
+                "the run is waiting for a person: {open}. Answer with `trefoil runs answer {id}`, then continue with `trefoil resume {id}`"
             ))
         }
         Err(error) => told(error.to_string()),

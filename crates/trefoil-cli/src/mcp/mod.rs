@@ -93,14 +93,14 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.tools.get(&request.name) else {
             let names = self.tools.names().join(", ");
-            let message = format!("there is no tool `{}`; there are: {names}", request.name);
+            let message = format!("unknown tool `{}`; available: {names}", request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
         match &request.request_state {
             None => self.calls.begin(tool, request, context).await,
             Some(state) => match self.calls.taken_up(&request.name, state) {
                 Some(parked) => self.calls.answered(parked, &request, context).await,
-                None => Ok(told("this question is not open any more: call the tool again").into()),
+                None => Ok(told("this question is no longer open; call the tool again").into()),
             },
         }
     }

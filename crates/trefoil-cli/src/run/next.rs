@@ -40,13 +40,13 @@ pub fn after_stop(run: &str, store: &StoreArgs, open: bool) {
     let store = store.option();
     match open {
         true => output::say(&format!("to continue: trefoil resume {run}{store}")),
-        false => output::say(&format!("kept as: trefoil runs show {run}{store}")),
+        false => output::say(&format!("stored as: trefoil runs show {run}{store}")),
     }
 }
 
 /// After a run that could not be stored, not even its start: nothing was called.
 pub fn not_kept() {
-    output::say("nothing was sent and nothing was kept; to run it without a store, add `--ephemeral`");
+    output::say("nothing was sent or stored; to run it without a store, add `--ephemeral`");
 }
 
 /// How to see the prompts.

@@ -187,7 +187,7 @@ impl Progress {
                 }
                 let then = match *handled_as {
                     "fail" => String::new(),
-                    "told" => " (the model is told)".to_owned(),
+                    "told" => " (reported to the model)".to_owned(),
                     handled_as => format!(" ({handled_as})"),
                 };
                 let text = line(&format!("{}: {}{then}", error.code, error.message));

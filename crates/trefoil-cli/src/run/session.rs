@@ -79,7 +79,7 @@ impl ShowArgs {
 /// How events are written.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Events {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 
@@ -106,8 +106,8 @@ pub struct HostArgs {
     /// Allow steps to run shell commands on this machine
     #[arg(long)]
     pub allow_command: bool,
-    /// Let HTTP tools call a host that is not public, and send it values of the environment and secrets: `name`,
-    /// `name:port`, `*.domain` or `10.0.0.0/8`; can be repeated
+    /// Allow HTTP tools to call a host that is not public, and to send it secrets and environment values: `name`,
+    /// `name:port`, `*.domain` or `10.0.0.0/8` (repeatable)
     #[arg(long, value_name = "HOST")]
     pub allow_host: Vec<AllowedHost>,
 }
@@ -149,14 +149,14 @@ impl HostArgs {
     }
 }
 
-/// What becomes of tools and commands of which nobody knows whether they were done.
+/// The decision about tools and commands with an unknown outcome.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Unknown {
-    /// The run waits until somebody decides.
+    /// Wait for a decision.
     Ask,
-    /// Do it again.
+    /// Run it again.
     Retry,
-    /// It failed.
+    /// Treat it as failed.
     Fail,
 }
 

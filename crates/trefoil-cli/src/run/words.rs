@@ -23,7 +23,7 @@ pub fn grouped(n: u64) -> String {
 /// What had come of an answer that was cut off: `1,200 characters had arrived`.
 pub fn arrived(characters: usize) -> String {
     let unit = if characters == 1 { "character" } else { "characters" };
-    format!("{} {unit} had arrived", grouped(characters as u64))
+    format!("{} {unit} received", grouped(characters as u64))
 }
 
 /// `12 ms`, `1.2 s`, `2:05 min`

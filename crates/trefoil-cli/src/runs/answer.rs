@@ -14,18 +14,18 @@ use crate::run::waiting::line;
 use crate::store::{StoreArgs, block_on, full_id, now, wait};
 use crate::{exit, output};
 
-/// Answer a question that a run waits for, or decide about a step of which it is not known whether it was done
+/// Answer a question of a run, or decide about a step with an unknown outcome
 #[derive(Args)]
 pub struct Answer {
     /// The run's id, or its first characters
     run: String,
     /// The step's name, or its key if the name is not unique
     step: String,
-    /// The answer. For a step that may or may not have been done: `retry` to do it again, `fail` to count it as failed, `done`
-    /// if it was done
+    /// The answer; for a step with an unknown outcome: `retry` to run it again, `fail` to treat it as failed, or `done` to
+    /// treat it as done
     #[arg(allow_hyphen_values = true)]
     value: String,
-    /// With `done`: what the step returned, as JSON or text; of a command, its standard output. Without it: nothing
+    /// With `done`: the result of the step, as JSON or text; for a command, its standard output (default: no result)
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     result: Option<String>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub fn run(args: &Answer) -> Result<u8, u8> {
     post(&store, &run, one, &args.value, args.result.as_deref())?;
     let record = wait(store.record(&run))?;
     match record.owner {
-        Some(_) => output::note(&format!("answered; the process that runs {run} continues with it")),
+        Some(_) => output::note(&format!("answered; the process that is running {run} continues with it")),
         None => output::note(&format!("answered; to continue: trefoil resume {run}{}", args.store.option())),
     }
     Ok(exit::OK)
@@ -91,7 +91,7 @@ fn accepted(store: &Arc<dyn Store>, run: &str, one: &Waiting, given: &str, done:
         return Ok(given.into());
     }
     let help = match known.as_slice() {
-        [] => "no transition of the step takes it; see their conditions".to_owned(),
+        [] => "no transition of the step matches it; see their conditions".to_owned(),
         known => format!("answer with one of `{}`", known.join("`, `")),
     };
     output::refuse(&format!("`{}` does not accept `{}`", one.step, given.trim()), Some(&help));
@@ -113,17 +113,20 @@ fn find<'w>(all: &'w [Waiting], step: &str) -> Result<&'w Waiting, u8> {
             let keys: Vec<String> =
                 all.iter().filter(|one| one.step == step).map(|one| format!("`{}`", one.key)).collect();
             output::refuse(
-                &format!("several steps are called `{step}`"),
-                Some(&format!("name one by its key: {}", keys.join(", "))),
+                &format!("several steps are named `{step}`"),
+                Some(&format!("use a key instead: {}", keys.join(", "))),
             );
             Err(exit::NOT_STARTED)
         }
         (None, None, _) => {
             let help = match all {
-                [] => "the run waits for nobody; see `trefoil runs show`".to_owned(),
-                all => format!("it waits for: {}", all.iter().map(|one| line(one, all)).collect::<Vec<_>>().join("; ")),
+                [] => "the run is not waiting for an answer; see `trefoil runs show`".to_owned(),
+                all => format!(
+                    "it is waiting for: {}",
+                    all.iter().map(|one| line(one, all)).collect::<Vec<_>>().join("; ")
+                ),
             };
-            output::refuse(&format!("the run does not wait for `{step}`"), Some(&help));
+            output::refuse(&format!("the run is not waiting for `{step}`"), Some(&help));
             Err(exit::NOT_STARTED)
         }
     }

@@ -8,7 +8,7 @@ use trefoil_template::Value;
 use crate::store::{StoreArgs, block_on, full_id, now, refuse, wait};
 use crate::{exit, output};
 
-/// Stop a run for good
+/// Stop a run permanently
 #[derive(Args)]
 pub struct Cancel {
     /// The run's id, or its first characters
@@ -30,7 +30,7 @@ pub fn run(args: &Cancel) -> Result<u8, u8> {
         Err(StoreError::Held { owner, .. }) => {
             let letter = Letter { kind: LetterKind::Cancel, key: String::new(), value: Value::Null, at: now(&*store) };
             wait(store.post(&run, letter))?;
-            output::note(&format!("asked the process that runs {run} ({owner}) to stop"));
+            output::note(&format!("asked the process that is running {run} ({owner}) to stop"));
         }
         Err(error) => return Err(refuse(&error)),
     }

@@ -6,7 +6,7 @@ use trefoil::store::Store as _;
 use crate::store::{StoreArgs, full_id, now, wait};
 use crate::{exit, output};
 
-/// Delete runs with everything that only they use
+/// Delete runs and all data used only by them
 #[derive(Args)]
 pub struct Delete {
     /// The runs' ids, or their first characters

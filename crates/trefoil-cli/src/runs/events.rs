@@ -9,7 +9,7 @@ use crate::output;
 use crate::run::Jsonl;
 use crate::store::{StoreArgs, full_id, wait};
 
-/// Print a run's events from its journal as JSON Lines, with the numbers that they had when they happened
+/// Print a run's events from its journal as JSON Lines, with their original numbers
 #[derive(Args)]
 pub struct Events {
     /// The run's id, or its first characters

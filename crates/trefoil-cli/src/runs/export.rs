@@ -7,7 +7,7 @@ use super::{print_json, record};
 use crate::store::{StoreArgs, full_id, wait};
 use crate::{exit, output};
 
-/// Print a run's journal as JSON Lines, one entry a line
+/// Print a run's journal as JSON Lines, one entry per line
 #[derive(Args)]
 pub struct Export {
     /// The run's id, or its first characters

@@ -23,17 +23,17 @@ pub struct List {
     /// Only runs of this flow
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
-    /// Only runs that began since then: a duration (`30m`, `2h`, `2d`), a date (`2026-11-01`), or a time in RFC 3339
+    /// Only runs started since then: a duration (`30m`, `2h`, `2d`), a date (`2026-11-01`), or a time in RFC 3339
     /// (`2026-11-01T09:05:00Z`); dates are in UTC
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<u64>,
     /// Only runs with this text in their id, flow, error or labels
     #[arg(value_name = "TEXT")]
     text: Option<String>,
-    /// How many at most
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Go on where another list ended
+    /// Continue after the end of an earlier list
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
     /// Output format
@@ -104,7 +104,7 @@ pub fn run(args: &List) -> Result<u8, u8> {
         Some(_) => {
             let code = print(&table(&page.runs));
             if let Some(next) = next {
-                output::note(&format!("there are more: add `--after {next}`"));
+                output::note(&format!("for more, add `--after {next}`"));
             }
             Ok(code)
         }

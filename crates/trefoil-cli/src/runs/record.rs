@@ -20,7 +20,7 @@ pub fn calls(calls: u64) -> String {
 pub fn content(record: &Record) -> Option<&'static str> {
     match record.content {
         Content::All => None,
-        Content::UntilEnd => Some("kept until the run has completed or is cancelled (`--no-content`)"),
+        Content::UntilEnd => Some("kept until the run is completed or cancelled (`--no-content`)"),
         Content::Removed => Some("removed when the run ended (`--no-content`)"),
     }
 }

@@ -10,7 +10,7 @@ use super::{past, print, print_json, record};
 use crate::run::{Steps, arrived, money, time, tokens, waiting};
 use crate::store::{StoreArgs, full_id, wait};
 
-/// Show a run: how far it is, what it has used, what it waits for
+/// Show a run: its steps, tokens and cost, and what it is waiting for
 #[derive(Args)]
 pub struct Show {
     /// The run's id, or its first characters

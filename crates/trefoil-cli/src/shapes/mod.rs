@@ -112,17 +112,9 @@ pub const TEMPLATES: &[Template] = &[
 /// What is not offered, said to whoever asks for it.
 pub const MISSING: &[MissingShape] = &[
     MissingShape { format: "agntz", shape: "gate", why: "agntz has no human steps" },
-    MissingShape {
-        format: "agntz",
-        shape: "tool",
-        why: "agntz tools run only in a program that embeds the library and registers them",
-    },
+    MissingShape { format: "agntz", shape: "tool", why: "agntz has no command steps" },
     MissingShape { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops; its edges must not form a cycle" },
-    MissingShape {
-        format: "sirenspec",
-        shape: "tool",
-        why: "SirenSpec tool nodes run only in a program that embeds the library and registers them",
-    },
+    MissingShape { format: "sirenspec", shape: "tool", why: "SirenSpec has no command steps" },
 ];
 
 /// The formats that have templates, in the order in which they are offered.

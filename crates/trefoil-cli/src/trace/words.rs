@@ -139,8 +139,8 @@ pub fn handled(step: &Value) -> Option<String> {
         "default" => "its default is used".to_owned(),
         "skip" => "the run continues without it".to_owned(),
         "fallback" => "its fallback is used".to_owned(),
-        "retry" => "it is tried again".to_owned(),
-        "told" => "the model is told".to_owned(),
+        "retry" => "it is retried".to_owned(),
+        "told" => "it is reported to the model".to_owned(),
         "transition" => "a transition handles it".to_owned(),
         other => line(other, 30),
     })

@@ -29,7 +29,7 @@ const LATER: &[&str] = &[
 
 /// What is wrong in the manifest itself, or with what the model says: the tools were called, or never could be.
 const OTHER: &[&str] =
-    &["in the address has no value", "MAX_ITERATIONS_EXCEEDED", "GUARDRAIL_VIOLATION", "VALIDATION_FAILED"];
+    &["in the URL has no value", "MAX_ITERATIONS_EXCEEDED", "GUARDRAIL_VIOLATION", "VALIDATION_FAILED"];
 
 /// A tool of a manifest, as `trefoil ir` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

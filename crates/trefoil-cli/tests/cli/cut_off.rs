@@ -1,4 +1,4 @@
-//! Answers that were cut off because their process ended: what had arrived is kept as evidence of what was paid for.
+//! Answers that were cut off because their process ended: the received part is kept as evidence of what was paid for.
 
 use std::process::Child;
 
@@ -47,12 +47,12 @@ fn a_run_that_was_killed_or_interrupted_has_what_had_arrived() {
         assert_eq!(arrived(&folder, &provider), expected, "{how}");
         let run = only(&folder, &provider);
         let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
-        assert!(shown.exits(0).out.contains("answer   28 characters had arrived for `tell`"), "{shown:?}");
+        assert!(shown.exits(0).out.contains("answer   28 characters received for `tell`"), "{shown:?}");
         trefoil(&folder, &provider, &["store", "check"]).exits(0);
 
         provider.hang(false);
         let resumed = trefoil(&folder, &provider, &["resume", &run, "--trace", "t.json"]);
-        resumed.exits(0).says(&["⊘ tell  28 characters had arrived", "✓ tell "]);
+        resumed.exits(0).says(&["⊘ tell  28 characters received", "✓ tell "]);
         assert_eq!(arrived(&folder, &provider), json!(null), "its place is in the journal now");
         let told = trefoil(&folder, &provider, &["runs", "events", &run]).lines();
         let stopped: Vec<_> = told.iter().filter(|event| event["event"] == "model_stopped").collect();
@@ -77,5 +77,5 @@ fn without_content_nothing_of_a_cut_off_answer_is_kept() {
     provider.hang(false);
     let run = only(&folder, &provider);
     let resumed = trefoil(&folder, &provider, &["resume", &run]);
-    assert!(!resumed.exits(0).err.contains("had arrived"), "{resumed:?}");
+    assert!(!resumed.exits(0).err.contains("characters received"), "{resumed:?}");
 }

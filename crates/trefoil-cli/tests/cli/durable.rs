@@ -157,7 +157,7 @@ fn a_question_waits_for_its_answer_and_only_takes_one_that_leads_on() {
     trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "perhaps"])
         .silent(2)
         .says(&["`ASK` does not accept `perhaps`", "answer with one of `yes`, `no`"]);
-    trefoil(&folder, &provider, &["runs", "answer", &run, "WHO", "yes"]).silent(2).says(&["does not wait for `WHO`"]);
+    trefoil(&folder, &provider, &["runs", "answer", &run, "WHO", "yes"]).silent(2).says(&["is not waiting for `WHO`"]);
     trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "YES"]).exits(0);
     let second = trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "no"]);
     second.silent(2).says(&["`ASK` is already answered with `yes`"]);
@@ -278,7 +278,7 @@ fn who_answers_when_a_run_goes_on_answers_from_then_on() {
         wait(child);
         let run = only(&folder, &provider);
         let other = trefoil(&folder, &provider, &["resume", &run, "--model", "openai:another"]);
-        other.silent(2).says(&["cannot continue with other models than it began with", "--model embedded"]);
+        other.silent(2).says(&["cannot continue with models other than its original ones", "--model embedded"]);
         let kept = trefoil(&folder, &provider, &["runs", "export", &run]).lines().len();
         assert_eq!(kept, 2, "nothing has happened");
         trefoil(&folder, &provider, &["resume", &run, "--model", "embedded"]).exits(75);
@@ -361,7 +361,7 @@ fn a_run_that_would_only_fail_again_is_not_continued() {
     );
     let failed = trefoil(&folder, &provider, &["run", "loop.yaml", "--no-check"]);
     let run = only(&folder, &provider);
-    failed.exits(1).says(&["MAX_ITERATIONS_EXCEEDED", &format!("kept as: trefoil runs show {run}")]);
+    failed.exits(1).says(&["MAX_ITERATIONS_EXCEEDED", &format!("stored as: trefoil runs show {run}")]);
     let refused = trefoil(&folder, &provider, &["resume", &run]);
     refused.exits(1).says(&["WOULD_REPEAT", "start a new run"]);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run, "--output", "json"]).json();
@@ -426,7 +426,7 @@ fn a_store_that_cannot_be_used_stops_a_run_before_its_first_call_and_says_what_t
     let folder = world();
     folder.write("broken.db", "not a database, but long enough to be read as one: ".repeat(40));
     let broken = trefoil(&folder, &provider, &["run", "main.yaml", "--store", "broken.db"]);
-    broken.silent(2).says(&["is not a store of Trefoil", "--store PATH"]);
+    broken.silent(2).says(&["is not a Trefoil store", "--store PATH"]);
     let mut homeless = command(&folder, &provider, &["run", "main.yaml"]);
     homeless.env_remove("TREFOIL_STORE").env("HOME", "/dev/null");
     let homeless = finish(homeless);
@@ -497,11 +497,8 @@ fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_t
     for (wrong, says) in [
         ("\"openai:m\" = 3", "must be a table: `{ input = 1.25, output = 10 }`"),
         ("\"openai:m\" = { input = 3 }", "needs `input` and `output`"),
-        (
-            "\"openai:m\" = { input = -3, output = 1 }",
-            "`input` must be a number of dollars for a million tokens, 0 or more",
-        ),
-        ("\"openai:m\" = { input = 3, output = 1, cached = 1 }", "a price has no key `cached`"),
+        ("\"openai:m\" = { input = -3, output = 1 }", "`input` must be dollars per million tokens, 0 or more"),
+        ("\"openai:m\" = { input = 3, output = 1, cached = 1 }", "unknown key `cached` in a price"),
         ("m = { input = 3, output = 1 }", "`m` must be `\"provider:name\"`"),
     ] {
         folder.write("config/config.toml", format!("[prices]\n{wrong}\n"));
@@ -509,7 +506,7 @@ fn a_price_that_cannot_be_read_is_reported_and_a_project_sets_prices_only_with_t
     }
     folder.write("config/config.toml", "").write("trefoil.toml", PRICES);
     let refused = finish(priced(&folder, &provider, &["run", "main.yaml"]));
-    refused.exits(2).says(&["`[prices]` would say what model calls cost, but you have not trusted this project"]);
+    refused.exits(2).says(&["`[prices]` would set the prices of models, but you have not trusted this project"]);
     assert!(provider.asked().is_empty());
 }
 
@@ -549,7 +546,7 @@ fn a_limit_on_money_needs_the_prices_of_all_models() {
     let refused = trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1"]);
     refused.exits(2).says(&[
         "unknown-price",
-        "needs the price of every model, but that of `openai:m` is not known",
+        "needs the price of every model, but the price of `openai:m` is unknown",
         "\"openai:m\" = { input = 1.25, output = 10 }",
     ]);
     trefoil(&folder, &provider, &["run", "main.yaml", "--max-cost", "1e3"])
@@ -570,7 +567,7 @@ fn a_limit_on_money_that_cannot_be_held_is_refused_before_a_run_continues() {
     let run = only(&folder, &provider);
     let before = trefoil(&folder, &provider, &["runs", "export", &run]).out;
     let refused = trefoil(&folder, &provider, &["resume", &run, "--max-cost", "1"]);
-    refused.silent(2).says(&["unknown-price", "that of `openai:m` is not known"]);
+    refused.silent(2).says(&["unknown-price", "the price of `openai:m` is unknown"]);
     // The prices are those that the run began with: it has none.
     folder.write("config/config.toml", PRICES);
     finish(priced(&folder, &provider, &["resume", &run, "--max-cost", "1"])).silent(2).says(&["unknown-price"]);
@@ -589,7 +586,7 @@ fn a_limit_on_money_that_cannot_be_held_is_refused_before_a_run_continues() {
     let listed = trefoil(&folder, &provider, &["runs", "list", "--status", "pending", "--output", "json"]).json();
     let run = listed["runs"][0]["run"].as_str().unwrap().to_owned();
     let strict = finish(priced(&folder, &provider, &["resume", &run, "--reserve", "bound"]));
-    strict.silent(2).says(&["unknown-bound", "the context window of `openai:m` is not known"]);
+    strict.silent(2).says(&["unknown-bound", "the context window of `openai:m` is unknown"]);
     provider.hang(false);
     finish(priced(&folder, &provider, &["resume", &run])).exits(0);
 }
@@ -602,7 +599,7 @@ fn a_strict_limit_on_money_needs_the_most_that_calls_can_cost_and_is_kept() {
     folder.write("config/config.toml", settings);
     let limited = ["run", "main.yaml", "--max-cost", "0.06"];
     let refused = finish(priced(&folder, &provider, &limited));
-    refused.exits(2).says(&["unknown-bound", "the context window of `openai:m` is not known", "first.yaml"]);
+    refused.exits(2).says(&["unknown-bound", "the context window of `openai:m` is unknown", "first.yaml"]);
     assert!(provider.asked().is_empty());
     // What a prompt has at most is more than what it is expected to have.
     for id in ["first", "second"] {
@@ -668,7 +665,7 @@ fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
          two: {agent: a, writes: output.two}\nedges: [{from: one, to: two}]\nbudget: {max_cost_usd: 0.025}\n",
     );
     let run = ["run", "main.yaml", "-i", "x", "--no-check"];
-    trefoil(&folder, &provider, &run).exits(2).says(&["unknown-price", "of `openai:m` is not known"]);
+    trefoil(&folder, &provider, &run).exits(2).says(&["unknown-price", "of `openai:m` is unknown"]);
     folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
     let refused = finish(priced(&folder, &provider, &run));
     refused.exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached: $0.0101 of $0.025 spent", "raise the limit"]);

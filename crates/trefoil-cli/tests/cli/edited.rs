@@ -63,7 +63,7 @@ fn a_step_with_another_name_keeps_its_result() {
     let steps = [("uno", "x", "say one"), ("two", "{{uno}}", "two after {{text}}"), FIRST[2]];
     folder.write("edited.yaml", pipeline(&steps));
     let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml"]);
-    ran.exits(0).says(&["`uno` keeps its result: it was `one` before", "3 results of run"]);
+    ran.exits(0).says(&["`uno` keeps its result: it was renamed from `one`", "3 results of run"]);
     assert_eq!(provider.asked().len(), before, "nothing is asked again");
 }
 

@@ -50,7 +50,7 @@ fn a_flow_of_another_format_is_a_tool_whose_run_outlives_its_caller() {
     let folder = shipping("../other/ship.yaml");
     let args = ["run", "flows/caller.yaml", "--model", "scripted=script.yaml", "--input", "tea", "--store", "runs.db"];
     let waits = run(&folder, &args);
-    waits.exits(1).says(&["TOOL_ERROR", "`ship` failed: its run", "waits for somebody"]);
+    waits.exits(1).says(&["TOOL_ERROR", "`ship` failed: its run", "is waiting for a person"]);
     let runs = run(&folder, &["runs", "list", "--output", "json", "--store", "runs.db"]).json();
     let id = |flow: &str| {
         let all = runs["runs"].as_array().unwrap();

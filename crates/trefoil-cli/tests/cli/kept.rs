@@ -58,7 +58,7 @@ fn a_run_that_could_not_be_stored_is_not_said_to_continue() {
         .stderr(std::process::Stdio::piped());
     full.envs(trefoil_binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let full = finish(full);
-    full.silent(1).says(&["JOURNAL_ERROR", "runs.db", "--store PATH", "--ephemeral", "nothing was kept"]);
+    full.silent(1).says(&["JOURNAL_ERROR", "runs.db", "--store PATH", "--ephemeral", "nothing was sent or stored"]);
     assert!(!full.err.contains("to continue") && !full.err.contains("kept as"), "{full:?}");
     assert_eq!(provider.asked().len(), 0);
 }
@@ -139,7 +139,7 @@ fn without_content_a_run_can_be_resumed_and_leaves_only_figures() {
     let run = only(&folder, &provider);
     assert!(has(PROMPT), "resuming needs it");
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
-    assert!(shown.exits(0).out.contains("content  kept until the run has completed"), "{shown:?}");
+    assert!(shown.exits(0).out.contains("content  kept until the run is completed"), "{shown:?}");
     provider.hang(false);
     // Whoever resumes it need not say it again.
     let ended = trefoil(&folder, &provider, &["resume", &run]);

@@ -157,7 +157,7 @@ async fn flows_are_listed_with_what_they_take_and_called() {
         assert!(failed.is_error == Some(true) && text(&failed).contains("MODEL_ERROR"), "{}", text(&failed));
         assert!(text(&failed).contains("broken.yaml:1"), "{}", text(&failed));
         let unknown = client.running.call_tool(CallToolRequestParams::new("nothing")).await;
-        assert!(unknown.unwrap_err().to_string().contains("there is no tool `nothing`"));
+        assert!(unknown.unwrap_err().to_string().contains("unknown tool `nothing`"));
         assert_eq!(client.leave().await, Some(0));
     }
 }
@@ -209,7 +209,7 @@ async fn a_client_that_wants_to_know_is_told_how_far_a_run_is() {
     let told = client.person.told.lock().unwrap().clone();
     assert!(told.windows(2).all(|two| two[0].0 < two[1].0), "{told:?}");
     let texts: Vec<_> = told.iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(texts, ["ok began", "ok ended", "say began", "say ended"]);
+    assert_eq!(texts, ["ok started", "ok ended", "say started", "say ended"]);
 }
 
 #[tokio::test]

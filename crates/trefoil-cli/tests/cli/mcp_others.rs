@@ -220,5 +220,5 @@ fn the_client_of_the_python_sdk_calls_flows() {
     let said: Value = ran.exits(0).json();
     assert_eq!(said["tools"], json!(["asks", "broken", "outer", "sleeper", "writer"]));
     assert_eq!((&said["said"], &said["asked"]), (&json!({ "text": "A verse." }), &json!(["Ship it?"])));
-    assert_eq!(said["told"], json!(["ok began", "ok ended", "say began", "say ended"]));
+    assert_eq!(said["told"], json!(["ok started", "ok ended", "say started", "say ended"]));
 }

@@ -47,7 +47,7 @@ fn models_are_listed_with_what_they_cost_and_who_asks_for_them() {
         models in flows
           openai-compatible:mm  $1 in, $2 out      window unknown  reader
           openai:gpt-4o         $2.50 in, $10 out  128,000 tokens  writer
-          prices are for a million tokens
+          prices are per million tokens
     "#]].assert_eq(&ran.out);
     assert!(!ran.out.contains(KEY) && !ran.out.contains("abc"));
 }
@@ -80,19 +80,19 @@ fn the_doctor_tries_providers_and_calls_nobody_unasked() {
     assert!(provider.asked().is_empty(), "nothing that costs money is done unasked");
     let out = ran.out.replace(provider.address(), "ADDRESS");
     expect![[r#"
-        ok       settings: can be read, and what they say counts
+        ok       settings: can be read and apply
         ok       store: no runs yet; `runs.db` will be created
         ok       secrets: none are set
         skipped  anthropic: `anthropic` needs `ANTHROPIC_API_KEY` in the environment
         ok       openai-compatible: ADDRESS answers and offers 2 models
         warning  openai-compatible:mm: `openai-compatible` does not list it
                  did you mean `openai-compatible:m`?
-        skipped  openai-compatible:mm: not called; add `--yes` to call it
+        skipped  openai-compatible:mm: not called; add `--yes` to call the models
         nothing is wrong
     "#]]
     .assert_eq(&out);
     expect![[r#"
-        note: 1 call to try `openai-compatible:mm`: `Reply with the word OK.`, 16 tokens for the answer; at most $0.000063
+        note: 1 call to test `openai-compatible:mm`: `Reply with the word OK.`, 16 tokens for the answer; at most $0.000063
     "#]].assert_eq(&ran.err);
 
     let ran = trefoil(&folder, &url, &["doctor", "flows/reader.yaml", "--yes", "--format", "json"]);
@@ -116,7 +116,7 @@ fn the_doctor_tries_each_source_of_secrets() {
         ok       secrets (environment): 1 secret in `TREFOIL_SECRET_*`
         error    secrets (env file): `HERE/config/none.env`: no such file
         ok       secrets (folder): `flows`
-        ok       secrets (command): `op` is asked for names that are not above
+        ok       secrets (command): `op` is called for names that are not listed above
         error    secrets (encrypted file): `HERE/config/secrets.json` is damaged, or written by a later version
     "#]]
     .assert_eq(&said);
@@ -135,7 +135,7 @@ fn what_is_wrong_is_found_and_told_with_what_to_do() {
         error    openai: `openai` cannot be reached at http://127.0.0.1:1: Connection refused (os error 111)
                  check the address and the network; proxies come from `HTTPS_PROXY`
         error    openai-compatible: `openai-compatible` needs `OPENAI_COMPATIBLE_BASE_URL` in the environment
-        skipped  openai:gpt-4o: not called; add `--yes` to call it
+        skipped  openai:gpt-4o: not called; add `--yes` to call the models
         3 problems found
     "#]]
     .assert_eq(&ran.exits(1).out);

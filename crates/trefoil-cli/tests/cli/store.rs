@@ -80,7 +80,7 @@ fn a_damaged_store_is_told_and_what_can_be_read_of_it_is() {
     exported.exits(1).says(&[&format!("entry {} of `{run}` cannot be read", entries - 1)]);
     assert_eq!(exported.lines().len(), entries - 1);
     folder.write("runs.db", "not a store, but a text\n".repeat(50));
-    trefoil(&folder, &["store", "check"]).exits(2).says(&["is not a store of Trefoil", "--store PATH"]);
+    trefoil(&folder, &["store", "check"]).exits(2).says(&["is not a Trefoil store", "--store PATH"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn looking_at_a_store_that_does_not_exist_says_where_it_looked_and_creates_nothi
         &["store", "backup", "copy.db"],
     ] {
         let ran = trefoil(&folder, args);
-        ran.silent(2).says(&["there is no store at `", "runs.db` yet"]);
+        ran.silent(2).says(&["no store at `", "runs.db` yet"]);
         assert!(!ran.err.contains("--ephemeral"), "{args:?}: {ran:?}");
     }
     trefoil(&folder, &["resume", "--all"]).silent(0).says(&["no runs yet"]);
@@ -149,7 +149,7 @@ fn a_store_that_may_only_be_read_can_be_looked_at() {
     }
     ran(&["store", "check"]).exits(0).says(&["no problems in 1 run"]);
     let started = ran(&["run", "hello.yaml", "--model", "embedded"]);
-    started.silent(2).says(&["is read-only", "writable", "--store PATH`, or keep nothing with `--ephemeral`"]);
+    started.silent(2).says(&["is read-only", "writable", "--store PATH`, or store nothing with `--ephemeral`"]);
     let deleted = ran(&["runs", "delete", run]);
     deleted.silent(2).says(&["is read-only"]);
     assert!(!deleted.err.contains("--ephemeral"), "{deleted:?}");
@@ -200,7 +200,7 @@ fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_
     ran(&["run", "gate.yaml", "--model", "embedded", "-q"]).exits(75);
     assert!(!ran(&hello).exits(0).err.contains("deleted"), "nothing ended 30 days ago");
     folder.write("config/config.toml", "[store]\nkeep = \"0s\"\nmax_size = \"2GB\"\n");
-    ran(&hello).exits(0).says(&["deleted 2 runs that ended long ago"]);
+    ran(&hello).exits(0).says(&["deleted 2 runs past the retention period"]);
     let listed = ran(&["runs", "list", "--output", "json"]).json();
     let statuses: Vec<_> =
         listed["runs"].as_array().unwrap().iter().map(|run| run["status"].as_str().unwrap()).collect();
@@ -221,10 +221,10 @@ fn runs_that_ended_long_ago_go_when_another_one_starts_and_those_that_can_go_on_
     ran(&["run", "sum.yaml", "--model", "scripted=script.yaml", "-q"]).exits(1);
     ran(&hello)
         .exits(0)
-        .says(&["deleted 1 run that ended long ago; 1 of them had failed and can no longer be resumed"]);
+        .says(&["deleted 1 run past the retention period; 1 of them had failed and can no longer be resumed"]);
     // Whose runs are deleted is not for a project to say.
     folder.write("config/config.toml", "").write("trefoil.toml", "[store]\nkeep = \"0s\"\n");
-    ran(&hello).silent(2).says(&["`[store]` would choose which of your runs are deleted, but you have not trusted"]);
+    ran(&hello).silent(2).says(&["`[store]` would delete old runs, but you have not trusted"]);
 }
 
 const SUM: &str = "id: sum\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: P\n";

@@ -130,5 +130,5 @@ fn a_result_that_is_not_as_declared_fails_the_step() {
     );
     let mut command = folder.command(&["run", "one.yaml", "--input", "x"]);
     command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
-    crate::world::finish(command).exits(1).says(&["TOOL_ERROR", "does not match its `result`"]);
+    crate::world::finish(command).exits(1).says(&["TOOL_ERROR", "does not match `result`"]);
 }

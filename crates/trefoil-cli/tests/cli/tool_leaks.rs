@@ -143,7 +143,7 @@ fn a_secret_is_in_no_argument_of_a_process() {
     // A placeholder in the words of a command is refused before anything is started.
     folder.write("config/config.toml", "[tools.show]\ncommand = [\"echo\", \"{key}\"]\n");
     let refused = run(&folder, &["run", "one.yaml", "--input", "x", "--ephemeral"], &[]);
-    refused.exits(1).says(&["must not be in a command line"]);
+    refused.exits(1).says(&["must not appear on a command line"]);
 }
 
 /// A server that answers everything with all forms of the secret, and keeps what it was sent.

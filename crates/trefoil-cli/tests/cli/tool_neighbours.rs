@@ -169,7 +169,7 @@ fn a_server_that_packs_more_than_it_says() {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
         send(stream, &[head.as_bytes(), &body].concat());
     };
-    http(misbehaves, "TOOL_ERROR", &["compressed its answer"]);
+    http(misbehaves, "TOOL_ERROR", &["sent a compressed answer"]);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn mcp(tool: &str, code: &str, says: &[&str]) {
 
 #[test]
 fn an_mcp_server_that_dies() {
-    mcp("dies", "TOOL_ERROR", &["the server has ended: it exited with 3: out of memory"]);
+    mcp("dies", "TOOL_ERROR", &["the server stopped: it exited with 3: out of memory"]);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn an_mcp_server_that_floods() {
 
 #[test]
 fn an_mcp_server_that_lies_about_its_schema() {
-    mcp("lies", "TOOL_ERROR", &["does not match the schema of the tool's results"]);
+    mcp("lies", "TOOL_ERROR", &["does not match the tool's output schema"]);
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn values_of_the_environment_are_not_told_to_whoever_a_manifest_names() {
     let folder =
         tool("  url: \"https://api.example.com/x\"\n  headers: { Authorization: \"Bearer {{env.API_KEY}}\" }\n");
     let ran = run(&folder, &[], &[("API_KEY", SECRET)]);
-    ran.exits(1).says(&["`api.example.com` is not allowed to see them", "--allow-host api.example.com"]);
+    ran.exits(1).says(&["`api.example.com` may not receive", "--allow-host api.example.com"]);
     assert!(!ran.err.contains("canary"), "{}", ran.err);
 }
 
@@ -336,7 +336,7 @@ fn a_secret_comes_from_the_first_source_that_has_it_or_the_run_does_not_start() 
 
     secrets(&["remove", "API_KEY"], "").exits(0);
     secrets(&["remove", "API_KEY"], "").exits(1);
-    secrets(&["set", "no name"], "x").exits(2).says(&["is not a name"]);
+    secrets(&["set", "no name"], "x").exits(2).says(&["is not a valid name"]);
     secrets(&["set", "X"], "").exits(2).says(&["the value is empty"]);
 }
 

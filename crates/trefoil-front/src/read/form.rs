@@ -40,7 +40,7 @@ pub(super) fn list(node: &Node, what: &str) -> Option<String> {
     match &*node.kind {
         Kind::Mapping(mapping) => {
             let first = &mapping.entries.first()?.key.value;
-            Some(format!("start each entry with a dash: `- {first}: ...`, and align its other keys with `{first}`"))
+            Some(format!("start each entry with a dash (`- {first}: ...`), and align its other keys with `{first}`"))
         }
         Kind::Scalar(..) if is_key(what) => {
             let value = shown(node)?;
@@ -57,7 +57,7 @@ pub(super) fn mapping(node: &Node, what: &str) -> Option<String> {
             let named = items.first()?.mapping().and_then(name);
             match (named, items.first()?.string()) {
                 (Some((key, name)), _) => Some(format!(
-                    "write each entry under its name instead of `- {key}: {name}`: `{name}:`, and its other keys indented below"
+                    "write each entry as `{name}:` instead of `- {key}: {name}`, with its other keys indented below"
                 )),
                 (None, Some(text)) if what.ends_with("Schema") => {
                     Some(format!("write `{what}: {{ {}: string }}`, with every name that it lists", text.value))

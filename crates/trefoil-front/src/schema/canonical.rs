@@ -209,7 +209,7 @@ fn names(reading: &mut SchemaReading<'_>, node: &Node, name: &str) {
             let mut d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
             if let Some((Scalar::Bool(b), _)) = node.scalar() {
                 d = d.help(if b {
-                    "write it next to `properties`, with the names of the required ones"
+                    "write a list of required names next to `properties`"
                 } else {
                     "remove it: a property is optional unless a `required` list next to `properties` names it"
                 });
@@ -275,7 +275,7 @@ pub fn cross_checks(reading: &mut SchemaReading<'_>, node: &Node, schema: &Value
             match mapping.get("additionalProperties") {
                 // Nothing else may be there, and this has to be.
                 Some(closed) => {
-                    let message = format!("{message}, and no others are allowed, so no value is valid");
+                    let message = format!("{message}, and additional properties are not allowed, so no value is valid");
                     let d = Diagnostic::error("invalid-schema", at, message);
                     reading.report_pointless(mended(d.label(reading.reader.at(closed.key.span), "no others")));
                 }

@@ -44,7 +44,7 @@ fn missing_agent(directory: &Directory<'_>, text: &Text, own: Option<&str>, at: 
     match near(directory, Unit::Agent, text, own, at, d) {
         Ok(d) => d,
         Err(d) if looks_like_uuid(name) => {
-            d.help("write the agent's `metadata.name`: ids of a server are not known here")
+            d.help("write the agent's `metadata.name`; ids on a server are not known here")
         }
         Err(d) => {
             d.help("only the embedded model can stand in for it; for any other model, add its manifest to the folder")

@@ -52,7 +52,8 @@ fn contradictions(file: Source<'_>, examples: &[Example<'_>], found: &mut Found)
         let same = json(first).is_some_and(|value| json(example) == Some(value));
         if !same && first.output.value.trim() != example.output.value.trim() {
             let at = file.at(example.input.span);
-            let d = Diagnostic::warning("schema-mismatch", at, "this example has another answer for the same input");
+            let d =
+                Diagnostic::warning("schema-mismatch", at, "this example has a different answer for the same input");
             found.push(d.label(file.at(first.input.span), "the same input").help("keep the correct one"));
         }
     }

@@ -112,9 +112,9 @@ fn fit(file: Source<'_>, text: &BoundText, property: &Property, callee: &Signatu
         let d = Diagnostic::error("schema-mismatch", file.at(value.span), message);
         let d = declared(d, callee, &property.name);
         found.push(match &expr {
-            Expr::Const(_) => d.help(
-                "only a single placeholder keeps its type: use one of an input that has this value as its `default`",
-            ),
+            Expr::Const(_) => {
+                d.help("only a single placeholder keeps its type: write a placeholder of an input with this `default`")
+            }
             _ if !lone => d.help("only a single placeholder keeps its type; anything else is text"),
             _ if types::is_answer(&given_type) => d.help("add an `outputSchema` to the agent that this comes from"),
             _ => d,
@@ -201,11 +201,11 @@ fn no_input(file: Source<'_>, step: &Written<'_>, callee: &Signature, found: &mu
     } else if callee.sends_input && !callee.inputs.declared {
         let message =
             format!("`{}` gets an empty user message: the step has no `input`, and the agent no `prompt`", callee.id);
-        let help = "add `input` to the step, or `prompt` to the agent: earlier results are not passed on by themselves";
+        let help = "add `input` to the step, or `prompt` to the agent: earlier results are not passed on automatically";
         found.push(Diagnostic::warning("empty-message", at, message).help(help));
     } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, Target::Ref(_)) {
         let message = format!("`{}` reads its input, but the step has no `input`, so it is null", callee.id);
-        let help = "add `input` to the step: earlier results are not passed on by themselves";
+        let help = "add `input` to the step: earlier results are not passed on automatically";
         found.push(Diagnostic::warning("missing-input", at, message).help(help));
     }
 }

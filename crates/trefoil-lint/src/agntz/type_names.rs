@@ -24,7 +24,7 @@ pub fn check(file: Source<'_>, names: &Arc<AgentNames>, source: &Text, key: &Tex
     let d = Diagnostic::warning(
         "not-a-placeholder",
         at,
-        format!("`{word}` is text here, not a type: the result is this word"),
+        format!("`{word}` is text here, not a type, so the result is this word"),
     );
     let name = &*key.value;
     let has = |path: &str| Here::anywhere(names, At::End).has(path);

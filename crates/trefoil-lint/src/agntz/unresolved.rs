@@ -117,7 +117,7 @@ fn not_given(here: &Here, root: &Segment, doubt: &Doubt) -> Option<Note> {
         return None;
     }
     let message = "`userQuery` is always null: the step has no `input`".to_owned();
-    let help = "add `input: { ... }` to the step: earlier results are not passed on by themselves".to_owned();
+    let help = "add `input: { ... }` to the step: earlier results are not passed on automatically".to_owned();
     Some(Note::new(Severity::Warning, "unresolved-name", message, help))
 }
 

@@ -72,7 +72,7 @@ fn of_reads(subject: &Subject<'_>, ring: &[usize], found: &mut Found) {
     let message =
         format!("InterpolationError [circular_ref]: circular template reference among the nodes {}", who.join(", "));
     let mut d = Diagnostic::error("circular-ref", first.at, message)
-        .help("remove one of these references: a node can read only what ended before it");
+        .help("remove one of these references: a node can read only nodes that ended before it");
     for read in &reads {
         d = d.label(read.at, format!("`{}` reads `{}` of `{}`", id(read.reader), read.path, id(read.source)));
     }

@@ -20,12 +20,14 @@ pub fn strays(text: &BoundText, found: &mut Found) {
 fn stray(path: &str) -> (String, &'static str) {
     match path.chars().next() {
         _ if matches!(path, "this" | ".") => (
-            format!("`{path}` is not in a block, so it prints everything as JSON"),
-            "write the path of the value; to print everything, write `{{json this}}`",
+            format!("`{path}` is outside a block, so it prints the whole state as JSON"),
+            "write the path of the value; to print the whole state, write `{{json this}}`",
         ),
         Some('@') => (format!("`{path}` is always empty: it has a value only in `{{{{#each}}}}`"), ""),
-        Some('.') => (format!("`{path}` is always empty: it leads out of more blocks than there are"), ""),
-        _ => (format!("`{path}` is not in a block: `this` is an item only in `{{{{#each}}}}`"), "write the whole path"),
+        Some('.') => (format!("`{path}` is always empty: it leaves more blocks than are open"), ""),
+        _ => {
+            (format!("`{path}` is outside a block: `this` is an item only in `{{{{#each}}}}`"), "write the whole path")
+        }
     }
 }
 

@@ -288,7 +288,7 @@ impl Turn<'_> {
                 Some(left) => format!("the step has {} left", seconds(left)),
                 None => format!("the longest possible wait is {}", seconds(LONGEST_WAIT_MS)),
             };
-            error.message = format!("{}; it asks to wait {}, but {limit}", error.message, seconds(delay_ms));
+            error.message = format!("{}; the requested wait is {}, but {limit}", error.message, seconds(delay_ms));
             return false;
         }
         let key = frame.base.clone();

@@ -55,12 +55,12 @@ impl Turn<'_> {
         flags.candidates(provider, &request.model).find_map(|(name, price, window)| {
             let name = if name.is_empty() { own.as_str() } else { name };
             let Some(price) = price else {
-                let said = format!("a limit on money cannot hold: the price of `{name}` is not known");
+                let said = format!("a cost limit cannot be enforced: the price of `{name}` is unknown");
                 return Some((said, "set its price in `config.toml`: `[prices]`"));
             };
             if flags.reserve == Reserve::Bound && at_most(price, request, window).is_none() {
                 let said = format!(
-                    "a strict limit on money cannot hold: nobody knows the most that a call of `{name}` can cost"
+                    "a strict cost limit cannot be enforced: the maximum cost of a call of `{name}` is unknown"
                 );
                 return Some((said, "set `max_tokens`, or use `--reserve estimate`"));
             }

@@ -207,9 +207,9 @@ impl<'p> Turn<'p> {
     /// Why the run holds more than a run may, if it does.
     fn too_heavy(&self) -> Option<String> {
         if self.core.made.get() > limits::RUN_BYTES {
-            return Some(format!("the values of this run take more than {} MB", limits::RUN_BYTES >> 20));
+            return Some(format!("the values of this run need more than {} MB", limits::RUN_BYTES >> 20));
         }
-        let text = || format!("the prompts of the calls in progress take more than {} MB", limits::PENDING_BYTES >> 20);
+        let text = || format!("the prompts of the calls in progress need more than {} MB", limits::PENDING_BYTES >> 20);
         (self.core.carried > limits::PENDING_BYTES).then(text)
     }
 

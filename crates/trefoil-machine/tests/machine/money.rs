@@ -155,7 +155,7 @@ fn under_a_limit_no_call_is_made_whose_price_nobody_knows() {
     let prepared = Prepared::new(chain(&["a"]));
     let flags = Flags { prices: Vec::new(), ..limited(1_000_000) };
     let run = Run::start(&prepared, None, flags);
-    expect!["a limit on money cannot hold: the price of `test` is not known"].assert_eq(&error(&run));
+    expect!["a cost limit cannot be enforced: the price of `test` is unknown"].assert_eq(&error(&run));
 }
 
 /// What a call uses that is as long as it can be: a token for every byte, and an answer of 100 tokens.
@@ -214,7 +214,7 @@ fn a_call_whose_most_nobody_knows_is_not_made_under_a_strict_limit() {
     let prepared = Prepared::new(chain(&["a"]));
     let flags = Flags { reserve: Reserve::Bound, ..limited(1_000_000) };
     let run = Run::start(&prepared, None, flags.clone());
-    expect!["a strict limit on money cannot hold: nobody knows the most that a call of `test` can cost"]
+    expect!["a strict cost limit cannot be enforced: the maximum cost of a call of `test` is unknown"]
         .assert_eq(&error(&run));
     let known = Flags { windows: vec![("test".to_owned(), 100)], ..flags.clone() };
     assert!(Run::start(&prepared, None, known).result.is_none());

@@ -182,7 +182,7 @@ impl Response {
         }
         serde_json::from_slice(&all).map_err(|e| {
             if self.content_type().contains("html") {
-                let help = "check the base URL, and proxies in between".to_owned();
+                let help = "check the base URL, and any proxies".to_owned();
                 let error = self.endpoint.error(ModelErrorKind::Protocol, "sent a web page instead of an answer");
                 return ModelError { help: Some(help), ..error };
             }

@@ -60,7 +60,7 @@ fn readable(endpoint: &Endpoint, media: &Media<'_>) -> Result<(), ModelError> {
         }
         (MediaSource::Base64(_), None) => {
             let help = "add `mediaType` to the block, such as `image/png`";
-            (format!("needs the `mediaType` of {kind} that are passed as bytes"), help)
+            (format!("needs the `mediaType` of {kind} passed as bytes"), help)
         }
         _ => return Ok(()),
     };
@@ -74,7 +74,7 @@ fn not_accepted(endpoint: &Endpoint, media: &Media<'_>, inline: bool) -> ModelEr
         return refused(endpoint, &format!("does not read {what} from a URL"), INLINE);
     }
     let help = "choose a model of another provider for this step";
-    refused(endpoint, &format!("does not accept {what} through this interface"), help)
+    refused(endpoint, &format!("does not accept {what} through this API"), help)
 }
 
 fn refused(endpoint: &Endpoint, what: &str, help: &str) -> ModelError {

@@ -140,7 +140,7 @@ impl HttpModel {
                 tokio::time::timeout(Duration::from_millis(self.limits.first_ms), post).await.unwrap_or_else(|_| {
                     // It was sent, and what becomes of it is not known.
                     partial.begun = true;
-                    let what = format!("did not begin to answer within {}s", self.limits.first_ms as f64 / 1000.0);
+                    let what = format!("did not start to answer within {}s", self.limits.first_ms as f64 / 1000.0);
                     Err(self.endpoint.error(ModelErrorKind::Network, &what))
                 })
             }

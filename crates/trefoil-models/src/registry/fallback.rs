@@ -149,7 +149,7 @@ impl Failed {
         let waits: Option<Vec<u64>> = self.errors.iter().map(|error| error.retry_after_ms).collect();
         let wait = waits.and_then(|waits| waits.into_iter().min());
         let Some(mut last) = self.errors.pop() else {
-            return ModelError::new(ModelErrorKind::Setup, "no model is named");
+            return ModelError::new(ModelErrorKind::Setup, "no model is configured");
         };
         // What it used is among what was spent.
         last.came = None;

@@ -195,7 +195,7 @@ fn known(map: &Map<String, Json>, at: &str, names: &[&str]) -> Result<()> {
         None if names.contains(&"json") => "use `json:` for an answer that is an object".to_owned(),
         None => format!("the keys are {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
     };
-    Err(format!("{place} has the unknown key `{strange}`; {hint}"))
+    Err(format!("unknown key `{strange}` in {place}; {hint}"))
 }
 
 fn from_yaml(name: &str, text: &str) -> Result<Json> {

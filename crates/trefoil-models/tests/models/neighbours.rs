@@ -121,12 +121,12 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
     }
     expect![[r#"
         slow
-          Network: `openai` did not begin to answer within 0.3s
-          Network: `openai` did not begin to answer within 0.3s
-          Network: `anthropic` did not begin to answer within 0.3s
-          Network: `google` did not begin to answer within 0.3s
-          Network: `cohere` did not begin to answer within 0.3s
-          Network: `ollama` did not begin to answer within 0.3s
+          Network: `openai` did not start to answer within 0.3s
+          Network: `openai` did not start to answer within 0.3s
+          Network: `anthropic` did not start to answer within 0.3s
+          Network: `google` did not start to answer within 0.3s
+          Network: `cohere` did not start to answer within 0.3s
+          Network: `ollama` did not start to answer within 0.3s
         falls silent
           Network: `openai` sent nothing for 0.2s
           Network: `openai` sent nothing for 0.2s
@@ -142,12 +142,12 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
           Network: `cohere` closed the connection before the answer was complete (unexpected EOF during chunk size line)
           Network: `ollama` closed the connection before the answer was complete (unexpected EOF during chunk size line)
         a web page
-          Protocol: `openai` sent a web page instead of an answer -> check the base URL, and proxies in between
-          Protocol: `openai` sent a web page instead of an answer -> check the base URL, and proxies in between
-          Protocol: `anthropic` sent a web page instead of an answer -> check the base URL, and proxies in between
-          Protocol: `google` sent a web page instead of an answer -> check the base URL, and proxies in between
-          Protocol: `cohere` sent a web page instead of an answer -> check the base URL, and proxies in between
-          Protocol: `ollama` sent a web page instead of an answer -> check the base URL, and proxies in between
+          Protocol: `openai` sent a web page instead of an answer -> check the base URL, and any proxies
+          Protocol: `openai` sent a web page instead of an answer -> check the base URL, and any proxies
+          Protocol: `anthropic` sent a web page instead of an answer -> check the base URL, and any proxies
+          Protocol: `google` sent a web page instead of an answer -> check the base URL, and any proxies
+          Protocol: `cohere` sent a web page instead of an answer -> check the base URL, and any proxies
+          Protocol: `ollama` sent a web page instead of an answer -> check the base URL, and any proxies
         an error with status 200
           Status(500): `openai` answered with an error: upstream says no
           Status(500): `openai` answered with an error: upstream says no
@@ -189,7 +189,7 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
           Status(404): `anthropic` answered with 404: model: m -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
           Status(404): `google` answered with 404: models/m is not found for API version v1beta -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
           Status(404): `cohere` answered with 404: model 'm' not found, make sure the correct model ID was used -> check the model's name, or try another with `--model`; `trefoil doctor` compares it with the provider's list
-          Status(404): `ollama` answered with 404: model 'm' not found -> download it with `ollama pull`, or try another with `--model`; `trefoil doctor` lists what is there
+          Status(404): `ollama` answered with 404: model 'm' not found -> download it with `ollama pull`, or try another with `--model`; `trefoil doctor` lists the installed models
         bad key
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`

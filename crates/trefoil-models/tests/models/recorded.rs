@@ -307,11 +307,11 @@ async fn what_an_interface_does_not_take_is_refused_before_anything_is_sent() {
         told += &format!("{:?}: {} -> {}\n", error.kind, error.message, error.help.unwrap());
     }
     expect_test::expect![[r#"
-        Setup: `anthropic` does not accept audio through this interface -> choose a model of another provider for this step
-        Setup: `cohere` does not accept audio through this interface -> choose a model of another provider for this step
+        Setup: `anthropic` does not accept audio through this API -> choose a model of another provider for this step
+        Setup: `cohere` does not accept audio through this API -> choose a model of another provider for this step
         Setup: `ollama` does not read images from a URL -> pass the bytes as `base64`, with `mediaType`
         Setup: `openai` fetches images from URLs itself and cannot send `headers` -> pass the bytes as `base64`, with `mediaType`
         Setup: `google` cannot read images by `artifactId`, because artifacts belong to the hosted agntz -> pass the bytes as `base64`, with `mediaType`
-        Setup: `openai` needs the `mediaType` of images that are passed as bytes -> add `mediaType` to the block, such as `image/png`
+        Setup: `openai` needs the `mediaType` of images passed as bytes -> add `mediaType` to the block, such as `image/png`
     "#]].assert_eq(&told);
 }

@@ -140,7 +140,7 @@ fn mistakes_are_named_by_their_place() {
         []
           s.json: the script is not a mapping
         {"answer":{}}
-          s.json: the script has the unknown key `answer`; did you mean `answers`?
+          s.json: unknown key `answer` in the script; did you mean `answers`?
         {"answers":1}
           s.json: `answers` is not a mapping
         {"answers":{"a":[]}}
@@ -148,9 +148,9 @@ fn mistakes_are_named_by_their_place() {
         {"answers":{"a":[["x"]]}}
           s.json: `answers.a[0]` is a list; use `json:` for an answer that is a list
         {"answers":{"a":[{"txt":"x"}]}}
-          s.json: `answers.a[0]` has the unknown key `txt`; did you mean `text`?
+          s.json: unknown key `txt` in `answers.a[0]`; did you mean `text`?
         {"answers":{"a":{"approved":true}}}
-          s.json: `answers.a` has the unknown key `approved`; use `json:` for an answer that is an object
+          s.json: unknown key `approved` in `answers.a`; use `json:` for an answer that is an object
         {"answers":{"a":{"text":1}}}
           s.json: `answers.a.text` is not text
         {"answers":{"a":{"delay_ms":1}}}
@@ -162,7 +162,7 @@ fn mistakes_are_named_by_their_place() {
         {"answers":{"a":{"error":{"kind":"magic"}}}}
           s.json: `answers.a.error.kind` is not one of `network`, `timeout`, `protocol`
         {"tools":{"t":{"valeu":1}}}
-          s.json: `tools.t` has the unknown key `valeu`; did you mean `value`?
+          s.json: unknown key `valeu` in `tools.t`; did you mean `value`?
     "#]]
     .assert_eq(&told.concat());
     let error = Scripted::parse("s.json", "{").unwrap_err();

@@ -273,7 +273,7 @@ async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunErro
         if let (Some(name), ToolKind::Mcp { server, .. }) = (missing, kind) {
             let has: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             let error = RunError::new("TOOL_ERROR", format!("the MCP server `{server}` has no tool `{name}`"));
-            return Err(error.help(format!("it has: {}", has.join(", "))));
+            return Err(error.help(format!("available: {}", has.join(", "))));
         }
         tools.retain(|tool| names.as_ref().is_none_or(|names| names.contains(&tool.name)));
         all.push(tools.iter().map(ToolSpec::value).collect());
@@ -347,7 +347,7 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Option<Result<Value, RunE
         (Asked::Nobody, OnTimeout::Answer(default)) if request.refused.is_none() => Ok(Value::Str(default.clone())),
         (Asked::Nobody, _) => {
             let message = format!("`{}` needs a human answer, but there is no one to ask", request.step);
-            let help = format!("answer it with `--answer {}=VALUE`, or give it a default", request.step);
+            let help = format!("answer it with `--answer {}=VALUE`, or set a default", request.step);
             Err(RunError::new("HUMAN_TIMEOUT", message).help(help))
         }
     })

@@ -62,7 +62,8 @@ pub enum OnUnknown {
 
 /// A run that ends its process, again and again.
 pub fn hopeless(times: u32) -> RunError {
-    let message = format!("the run was resumed {times} times, and nothing came of it: it may be what ends its process");
+    let message =
+        format!("the run was resumed {times} times without progress; it may be the reason why its process ends");
     RunError::new("RESUME_LIMIT", message).help("find out what ended the process, or start a new run")
 }
 
@@ -72,7 +73,7 @@ pub const UNKNOWN: &str = "UNKNOWN_OUTCOME";
 /// The failure of an activity that may have been done or not.
 fn unknown(activity: &Activity) -> RunError {
     let what = activity.request.sort();
-    let message = format!("the process ended while this {what} was running: whether it was done is not known");
+    let message = format!("the process ended while this {what} was running, so its outcome is unknown");
     RunError::new(UNKNOWN, message)
 }
 

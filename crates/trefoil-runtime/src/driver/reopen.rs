@@ -98,9 +98,9 @@ fn would_repeat(error: &RunError) -> RunError {
     let message = format!("the run failed with {}{step}, and would fail there again", error.code);
     let help = match error.code.as_str() {
         "BUDGET_EXCEEDED" => {
-            "raise the limit that was reached: `--max-calls`, `--max-cost`, or the one in the manifest"
+            "raise the limit that was reached: `--max-calls`, `--max-cost`, or a limit in the manifest"
         }
-        _ => "no step can be run again for it: change the manifest or the input, and start a new run",
+        _ => "repeating a step cannot help; change the manifest or the input, and start a new run",
     };
     let RunError { key, location, .. } = error.clone();
     RunError { key, location, ..RunError::new("WOULD_REPEAT", message) }.help(help)

@@ -53,5 +53,5 @@ impl Driver {
 /// What whoever asked for the result gets instead.
 pub fn error(waiting: &[Waiting]) -> RunError {
     let steps: Vec<String> = waiting.iter().map(|w| format!("`{}`", w.step)).collect();
-    RunError::new("SUSPENDED", format!("the run waits for {}", steps.join(", ")))
+    RunError::new("SUSPENDED", format!("the run is waiting for {}", steps.join(", ")))
 }

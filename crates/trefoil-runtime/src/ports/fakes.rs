@@ -55,7 +55,7 @@ impl ToolHost for NoTools {
         false
     }
     async fn call(&self, _at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError> {
-        Err(ToolError::Failed(format!("there is no tool `{}`", request.name)))
+        Err(ToolError::Failed(format!("unknown tool `{}`", request.name)))
     }
 }
 

@@ -78,7 +78,7 @@ impl Journal for NoJournal {
 }
 
 fn unknown(run: &str) -> JournalError {
-    JournalError::new(format!("there is no run `{run}`"))
+    JournalError::new(format!("unknown run `{run}`"))
 }
 
 /// Keeps events.

@@ -1,4 +1,4 @@
-//! The ports: everything the driver needs from the world. In-memory implementations live beside them.
+//! The ports: everything the driver needs from outside. In-memory implementations are in the same folder.
 
 mod clock;
 mod fakes;
@@ -32,8 +32,9 @@ pub use secrets::{EnvSecrets, MapSecrets, Secret, env_file};
 /// Answers model calls.
 #[async_trait]
 pub trait ModelProvider: Send + Sync {
-    /// One call. `request` has no holes left. Text goes to `delta` as it arrives when `request.stream`. Dropping the
-    /// future cancels the call. No retries inside: the machine does those, and counts them.
+    /// Makes one call. `request` has no holes left. If `request.stream` is set, text is passed to `delta` as it
+    /// arrives. Dropping the future cancels the call. Implementations do not retry: the machine does, and counts the
+    /// tries.
     // The lifetime is written out: left to the macro, the text would have to outlive the call.
     async fn call(
         &self,
@@ -41,27 +42,27 @@ pub trait ModelProvider: Send + Sync {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError>;
-    /// Whether it is told what `env.*` and `secrets.*` stand for. One that makes its answers up from what it reads is not:
-    /// its requests keep `***`, so that no answer carries a value into the journal (decision C8).
+    /// Whether it receives the values of `env.*` and `secrets.*`. A provider that derives its answers from its input
+    /// does not: its requests keep `***`, so that no answer carries a value into the journal (decision C8).
     fn sees_holes(&self) -> bool {
         true
     }
-    /// Whether it may call the tools that a request offers. One that never does is not told about them, and nobody asks them what
-    /// they are.
+    /// Whether it may call the tools that a request offers. A provider that never does gets no tools, and their
+    /// descriptions are not requested.
     fn calls_tools(&self) -> bool {
         true
     }
-    /// How outputs name the model that will answer: `openai:gpt-x`, `embedded`, `scripted`.
+    /// The name of the model in outputs: `openai:gpt-x`, `embedded`, `scripted`.
     fn label(&self, request: &ModelRequest) -> String;
 }
 
-/// Which activity of which run: whoever serves several runs, or may be asked the same twice, goes by it. An activity that
-/// was under way when its process ended is asked for again, by a later execution.
+/// Identifies an activity of a run, for implementations that serve several runs or may get the same request twice. An
+/// activity that was in progress when its process ended is requested again by a later execution.
 #[derive(Debug, Clone, Copy)]
 pub struct CallSite<'a> {
     /// The run's id.
     pub run: &'a str,
-    /// How often the run has been gone on with: 0 in the process that began it.
+    /// How often the run has been resumed: 0 in the process that started it.
     pub execution: u32,
     /// The activity's key, unique in the run.
     pub key: &'a Key,
@@ -69,14 +70,15 @@ pub struct CallSite<'a> {
     pub step: StepId,
     /// The labels of the enclosing steps, outermost first.
     pub labels: &'a [Arc<str>],
-    /// Where the provider says what the call has used so far.
+    /// The meter in which the provider reports the usage so far.
     pub meter: &'a Meter,
-    /// The arguments of a tool hold values of the environment or secrets: not for anybody who asks.
+    /// Whether the arguments of a tool contain secrets or environment values, so that they may be sent only to allowed
+    /// hosts.
     pub discloses: bool,
 }
 
-/// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
-/// stopped or runs into a time limit.
+/// The usage that the provider of a call in progress has reported so far. It is used if the call never ends, because it
+/// is stopped or times out.
 #[derive(Debug, Default)]
 pub struct Meter {
     come: Mutex<(Option<Usage>, String)>,
@@ -115,19 +117,19 @@ impl Meter {
     pub fn tell(&self, usage: Usage) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).0 = Some(usage);
     }
-    /// This text has come, as it may be shown.
+    /// Reports received text, as it may be shown.
     pub fn say(&self, text: &str) {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).1.push_str(text);
     }
-    /// The text that has come.
+    /// The text received so far.
     pub fn text(&self) -> String {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
-    /// What was said last.
+    /// The last report.
     pub fn read(&self) -> Usage {
         self.told().unwrap_or_else(Usage::unknown)
     }
-    /// What was said last, if anything was: a tool that asks no model says nothing.
+    /// The last report, if there is one: a tool that calls no model reports nothing.
     pub fn told(&self) -> Option<Usage> {
         self.come.lock().unwrap_or_else(PoisonError::into_inner).0
     }
@@ -138,32 +140,32 @@ impl Meter {
 pub struct ModelAnswer {
     /// The text.
     pub text: String,
-    /// The tools that it wants called, in its order; what comes of them goes into the next call.
+    /// The tools that the model calls, in its order; their results are sent in the next call.
     pub calls: Vec<ToolUse>,
     /// Tokens.
     pub usage: Usage,
-    /// The model's own name for itself, when it says so.
+    /// The model name reported by the provider, if any.
     pub model: Option<String>,
-    /// Why it stopped, when it says so. Anything but [`Finish::Stop`] makes the call a failed one: the driver does that,
-    /// so a provider hands over what it got.
+    /// The reported finish reason, if any. With any reason other than [`Finish::Stop`] the driver treats the call as
+    /// failed, so a provider returns the answer as received.
     pub finish: Option<Finish>,
-    /// The provider's own name for the request.
+    /// The provider's request id.
     pub request_id: Option<String>,
-    /// Another model answered than the one that was asked.
+    /// The model that answered, if it is not the requested one.
     pub instead: Option<Box<Instead>>,
 }
 
 /// A model that answered instead of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instead {
-    /// Which, as [`ModelProvider::label`] names models.
+    /// Its name, in the form of [`ModelProvider::label`].
     pub by: String,
-    /// Why those before it did not, one line.
+    /// Why the previous models did not answer, in one line.
     pub why: String,
 }
 
 impl ModelAnswer {
-    /// A whole answer of a model that says nothing about itself.
+    /// A complete answer without metadata.
     pub fn new(text: impl Into<String>, usage: Usage) -> Self {
         Self { text: text.into(), calls: Vec::new(), usage, model: None, finish: None, request_id: None, instead: None }
     }
@@ -173,28 +175,28 @@ impl ModelAnswer {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// Which sort.
+    /// The kind of error.
     pub kind: ModelErrorKind,
     /// One line, without credentials.
     pub message: String,
-    /// The provider asked to wait this long.
+    /// The wait that the provider requested.
     pub retry_after_ms: Option<u64>,
-    /// What had come until then: a call that broke off has been paid for. None: nothing was used.
+    /// The part received so far, because a call that was cut off is still paid for. `None`: nothing was used.
     pub came: Option<Box<ModelAnswer>>,
-    /// What to do about it, where the provider knows better than the code of the failure says.
+    /// More specific help than that of the error code, if the provider has any.
     pub help: Option<String>,
-    /// What was sent, in a line: where it went and how much it was, never what it says.
+    /// One line about the request: where it went and how large it was, never its content.
     pub sent: Option<String>,
 }
 
 impl ModelError {
-    /// A failure before anything came.
+    /// A failure before anything was received.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after_ms: None, came: None, help: None, sent: None }
     }
 }
 
-/// Sorts of model errors.
+/// Kinds of model errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelErrorKind {
     /// The provider answered with this HTTP status.
@@ -205,9 +207,9 @@ pub enum ModelErrorKind {
     Network,
     /// The call took too long.
     Timeout,
-    /// The answer was not what the protocol promises.
+    /// The answer violated the protocol.
     Protocol,
-    /// Wrong set-up: unknown provider, missing key.
+    /// Wrong configuration: unknown provider, missing key.
     Setup,
 }
 
@@ -216,15 +218,15 @@ pub enum ModelErrorKind {
 pub trait ToolHost: Send + Sync {
     /// Whether a tool of this name and kind can be called. Without a name: whether its tools can be listed.
     fn offers(&self, name: &str, kind: &ToolKind) -> bool;
-    /// One call.
+    /// Makes one call.
     async fn call(&self, at: CallSite<'_>, request: &ToolRequest) -> Result<Value, ToolError>;
-    /// The tools of a kind, as they describe themselves: those of an MCP server, or all local ones. Those that a manifest
-    /// describes itself are none of them. `at` is the site of the call that wants to know.
+    /// Lists the tools of a kind with their descriptions: those of an MCP server, or all local ones, but not tools
+    /// described in a manifest. `at` is the site of the requesting call.
     async fn list(&self, _at: CallSite<'_>, _kind: &ToolKind) -> Result<Vec<ToolSpec>, ToolError> {
         Ok(Vec::new())
     }
-    /// Whether calling it twice is the same as calling it once (decision C15). One that was under way when its process ended
-    /// is then called again without asking.
+    /// Whether calling it twice is the same as calling it once (decision C15). If such a call was in progress when its
+    /// process ended, it is repeated without asking.
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         false
     }
@@ -250,9 +252,9 @@ pub enum ToolError {
     Status {
         /// The status.
         status: u16,
-        /// What to say: `answered with 404: no such item`.
+        /// The message: `answered with 404: no such item`.
         message: String,
-        /// How long it asks to wait before the next call.
+        /// The requested wait before the next call.
         retry_after_ms: Option<u64>,
     },
 }
@@ -260,11 +262,11 @@ pub enum ToolError {
 /// Runs commands. Exists only where the operator allowed it.
 #[async_trait]
 pub trait CommandHost: Send + Sync {
-    /// Runs it to its end; dropping the future kills it and what it started.
+    /// Runs the command to its end; dropping the future kills it and all processes that it started.
     async fn run(&self, at: CallSite<'_>, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutput {
     /// Its exit code (128 + signal when killed).
@@ -275,33 +277,33 @@ pub struct CommandOutput {
     pub stderr: String,
 }
 
-/// Asks people, and keeps questions for those that are not here.
+/// Asks people, and stores questions for later answers.
 #[async_trait]
 pub trait HumanInbox: Send + Sync {
-    /// Asks, and waits for the answer if somebody can give it here and now. Asked again for a question that was put down
-    /// before, by any process, it says what has come of it.
+    /// Asks a question, and waits for the answer if somebody can answer now. If the question was stored before, by any
+    /// process, it returns the current state.
     async fn ask(&self, at: CallSite<'_>, request: &HumanRequest) -> Asked;
-    /// A tool or a command was under way when its process ended, and doing it twice may do harm. What has somebody decided?
-    /// Nothing so far: the run waits for it.
+    /// Returns the decision about a tool or a command that was in progress when its process ended, and may not be safe
+    /// to repeat. Without a decision, the run waits.
     async fn decided(&self, _at: CallSite<'_>) -> Option<Decided> {
         None
     }
-    /// The next that comes in for a run from elsewhere. Dropping the future loses nothing.
+    /// Returns the next message for a run from other processes. Dropping the future loses nothing.
     async fn arrived(&self, _run: &str) -> Arrived {
         std::future::pending().await
     }
-    /// What came in for an activity is in the journal, or nobody waits for it any more: it need not be kept.
+    /// Confirms a message: it is in the journal, or no longer needed, and can be deleted.
     async fn taken(&self, _run: &str, _key: &Key) {}
 }
 
-/// What came of a question.
+/// The state of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// The answer.
     Answer(String),
-    /// There is nobody to ask: the step's own default applies, or it fails.
+    /// Nobody can answer: the step's default is used, or the step fails.
     Nobody,
-    /// The question is kept. The answer arrives some time ([`HumanInbox::arrived`]), in this process or in a later one.
+    /// The question is stored. The answer arrives later ([`HumanInbox::arrived`]), in this process or another one.
     Later,
 }
 
@@ -311,55 +313,55 @@ impl From<Option<String>> for Asked {
     }
 }
 
-/// What is to become of an activity of which nobody knows whether it was done.
+/// The decision about an activity with an unknown outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decided {
-    /// Do it again.
+    /// Repeat it.
     Retry,
-    /// It failed, with `UNKNOWN_OUTCOME`.
+    /// Treat it as failed, with `UNKNOWN_OUTCOME`.
     Fail,
-    /// It was done. This is what it returned; of a command, what it wrote to its standard output.
+    /// Treat it as done, with this result; for a command, its standard output.
     Done(Value),
 }
 
-/// What comes in for a run.
+/// A message for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrived {
     /// A person's answer to the question of that key.
     Answer(Key, String),
-    /// What becomes of the activity of that key.
+    /// The decision about the activity of that key.
     Decided(Key, Decided),
-    /// Somebody asks the run to stop.
+    /// A request to stop the run.
     Cancel,
 }
 
-/// Keeps entries. Appending is done when the entries are as durable as this journal makes them.
+/// Stores entries. An append returns when the entries are as durable as this journal makes them.
 #[async_trait]
 pub trait Journal: Send + Sync {
     /// Appends, in order.
     async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError>;
-    /// Entries of a run, in order, from a number on: as many as this journal likes to hand over at a time, and none when
-    /// there are no more. An error for a run that it does not have.
+    /// Reads entries of a run, in order, from a number on: one page of any size, empty at the end. An error if the run
+    /// does not exist.
     async fn read(&self, run: &str, from: u64) -> Result<Vec<Entry>, JournalError>;
-    /// Whether it keeps anything. For one that does not, nothing is worked out that only a journal wants.
+    /// Whether it stores anything. If not, data that only a journal needs is not computed.
     fn keeps(&self) -> bool {
         true
     }
-    /// Whether it keeps [drafts](Draft).
+    /// Whether it stores [drafts](Draft).
     fn keeps_drafts(&self) -> bool {
         false
     }
-    /// Keeps what has come of answers that have not ended, each in place of what it had of it. They are evidence of what was
-    /// paid for if the process is killed, and not a part of the journal: nothing rests on them, so nobody waits for a disk, and
-    /// what fails is not said. A draft goes when the end of its activity is appended.
+    /// Stores partial answers, each replacing the earlier draft of the same call. They are evidence of what was paid
+    /// for if the process is killed, and not part of the journal: nothing depends on them, so nothing waits for the
+    /// disk, and failures are not reported. A draft is deleted when the end of its activity is appended.
     async fn keep_drafts(&self, _run: &str, _drafts: &[Draft]) {}
-    /// The drafts that it has of a run.
+    /// Reads the drafts of a run.
     async fn drafts(&self, _run: &str) -> Vec<Draft> {
         Vec::new()
     }
 }
 
-/// What has come of an answer that has not ended.
+/// The part of an answer received so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// The model call.
@@ -368,31 +370,31 @@ pub struct Draft {
     pub text: String,
 }
 
-/// Why a journal did not take or give entries.
+/// Why a journal could not write or read entries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct JournalError {
     /// One line.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
 impl JournalError {
-    /// A failure that nobody knows a way around.
+    /// A failure without specific help.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None }
     }
 }
 
-/// Tells the time.
+/// The clock.
 #[async_trait]
 pub trait Clock: Send + Sync {
     /// Milliseconds since some fixed point; never goes back.
     fn now_ms(&self) -> u64;
     /// Returns after so many milliseconds.
     async fn sleep(&self, ms: u64);
-    /// Milliseconds since 1970-01-01 UTC, as far as this machine knows; may go back.
+    /// Milliseconds since 1970-01-01 UTC, according to this machine; may go back.
     fn wall_ms(&self) -> u64;
 }
 
@@ -406,7 +408,7 @@ pub trait Random: Send + Sync {
 pub trait Secrets: Send + Sync {
     /// The content of `env.NAME` or `secrets.NAME`, if set.
     fn get(&self, kind: HoleKind, name: &str) -> Option<Secret>;
-    /// Why it cannot be told whether it is set.
+    /// Why it is unknown whether it is set.
     fn problem(&self, kind: HoleKind, name: &str) -> Option<String> {
         let _ = (kind, name);
         None
@@ -417,13 +419,13 @@ pub trait Secrets: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// One event.
     fn event(&self, event: &Event);
-    /// A run is continued: all events until now were told from its journal, and what follows happens now.
+    /// Called when a run is resumed: all events so far were repeated from its journal, and the following ones are live.
     fn caught_up(&self) {}
-    /// Whether it wants any: putting events together costs time.
+    /// Whether it wants events, because building them costs time.
     fn wants_events(&self) -> bool {
         true
     }
-    /// Whether it wants to know where each part of a prompt came from. Working that out costs time, so it is asked for.
+    /// Whether it wants the origin of each part of a prompt, because computing it costs time.
     fn wants_provenance(&self) -> bool {
         false
     }

@@ -208,9 +208,9 @@ fn what_cannot_be_called_is_told_and_shown() {
     assert_eq!(tools.called(), []);
     expect![[r#"
         [
-            "the model called `fats`: there is no such tool; there are: fast; it is told so",
-            "the model called `fast`: its arguments are not a JSON object; it is told so",
-            "the model called `fast`: its arguments do not fit: at `/n`: \"x\" is not of type \"integer\"; it is told so",
+            "the model called `fats`: there is no such tool; there are: fast; this is reported to the model",
+            "the model called `fast`: its arguments are not a JSON object; this is reported to the model",
+            "the model called `fast`: its arguments do not fit: at `/n`: \"x\" is not of type \"integer\"; this is reported to the model",
         ]
     "#]]
     .assert_debug_eq(&warnings(&world));

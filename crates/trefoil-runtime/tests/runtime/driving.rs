@@ -378,13 +378,13 @@ fn a_journal_of_something_else_is_refused_by_name() {
     assert_eq!(json(&result.unwrap()), j!("x"));
     let warned =
         events.iter().find_map(|e| if let EventKind::Warning { message } = &e.kind { Some(message) } else { None });
-    expect!["the run began under version 0 of the semantics and goes on under version 2: every step that ended is compared with what this version asks for"].assert_eq(warned.unwrap());
+    expect!["the run started under version 0 of the semantics and continues under version 2; every completed step is compared with this version's request"].assert_eq(warned.unwrap());
     let other_step = resume(program("x", "tell"), Some(0)).0.unwrap_err();
     assert_eq!(other_step.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model), but the program does not ask for that"].assert_eq(&other_step.message);
+    expect!["entry 1 is `say` (model), but the program does not request it"].assert_eq(&other_step.message);
     let other_prompt = resume(program("y", "say"), Some(0)).0.unwrap_err();
     assert_eq!(other_prompt.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model) with content 31de46842fdba0460d80ef3c2c9764524fd61b28bbde947a40698b3d5a8bc7f5, but the program asks for it with content 94d1890e77417e41f6ab38b38763c0dd34c20441f1a9e65bfcad4fa9a44fae6d"].assert_eq(&other_prompt.message);
+    expect!["entry 1 is `say` (model) with content 31de46842fdba0460d80ef3c2c9764524fd61b28bbde947a40698b3d5a8bc7f5, but the program requests it with content 94d1890e77417e41f6ab38b38763c0dd34c20441f1a9e65bfcad4fa9a44fae6d"].assert_eq(&other_prompt.message);
 }
 
 #[test]

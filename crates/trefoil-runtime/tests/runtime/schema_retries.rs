@@ -79,7 +79,7 @@ fn a_second_misfit_fails_the_step() {
     let (world, sent) = answers(vec![Ok("no"), Ok("{}")]);
     let error = world.run(&plain(), "x").result.unwrap_err();
     assert_eq!(error.code, "STRUCTURED_OUTPUT_INVALID");
-    expect![[r#"the answer does not match the schema: "n" is a required property; the model was asked twice"#]]
+    expect![[r#"the answer does not match the schema: "n" is a required property; the model was called twice"#]]
         .assert_eq(&error.message);
     assert_eq!(sent.lock().unwrap().len(), 2);
 }
@@ -138,6 +138,6 @@ fn json_in_one_fence_or_in_prose_is_taken() {
     }
     let (world, _) = answers(vec![Ok("{\"n\": 1} or {\"n\": 2}"), Ok("{\"n\": 1} or {\"n\": 2}")]);
     let error = world.run(&plain(), "x").result.unwrap_err();
-    expect!["the answer has several pieces of JSON that match the schema; the model was asked twice"]
+    expect!["the answer has several pieces of JSON that match the schema; the model was called twice"]
         .assert_eq(&error.message);
 }

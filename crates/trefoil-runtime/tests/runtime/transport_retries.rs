@@ -88,7 +88,7 @@ fn nobody_waits_longer_than_the_step_may_take() {
     let (world, calls) = failing(1, || ModelError { retry_after_ms: Some(3_600_000), ..status(429) });
     let error = world.run(&Arc::new(program), "x").result.unwrap_err();
     assert_eq!(calls.load(Ordering::SeqCst), 1);
-    expect!["status 429; it asks to wait 3600s, but the step has 60s left"].assert_eq(&error.message);
+    expect!["status 429; the requested wait is 3600s, but the step has 60s left"].assert_eq(&error.message);
     assert_eq!(delays(&world), Vec::<u64>::new());
 }
 

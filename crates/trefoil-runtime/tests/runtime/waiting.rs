@@ -90,7 +90,7 @@ fn a_run_that_only_waits_for_people_is_suspended_and_goes_on_with_their_answers(
     let outcome = first.run(&program, "tea");
     let error = outcome.result.as_ref().unwrap_err();
     assert_eq!(error.code, "SUSPENDED");
-    expect!["the run waits for `first`, `second`"].assert_eq(&error.message);
+    expect!["the run is waiting for `first`, `second`"].assert_eq(&error.message);
     assert_eq!(steps(&outcome), ["first", "second"]);
     assert_eq!(outcome.waiting[0].prompt.as_deref(), Some("ok with tea?"));
     assert_eq!(outcome.calls, 1, "what needs nobody is done before");

@@ -103,7 +103,7 @@ fn unreadable(health: &mut Health, what: &str, fault: Fault) -> Done<()> {
         Fault::Store(StoreError::NoRun { .. }) => "its record cannot be found".to_owned(),
         _ => return Err(fault),
     };
-    health.note(format!("{what} cannot be read to the end: {why}"));
+    health.note(format!("{what} cannot be read completely: {why}"));
     Ok(())
 }
 
@@ -124,7 +124,7 @@ fn blobs(c: &Connection, health: &mut Health) -> Done<()> {
         let hash = Hash(row.get(0)?);
         match unpack(row.get(1)?, row.get(2)?, row.get(3)?) {
             Ok(bytes) if Hash::of(&bytes) == hash => {}
-            Ok(_) => health.note(format!("the content `{hash}` is not what was written")),
+            Ok(_) => health.note(format!("the content `{hash}` is damaged")),
             Err(why) => health.note(format!("the content `{hash}` cannot be unpacked: {why}")),
         }
     }

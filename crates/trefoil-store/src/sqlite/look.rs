@@ -117,7 +117,7 @@ impl StorePlace {
         };
         match error {
             StoreError::Foreign { path, .. } if known().unwrap_or(false) => {
-                StoreError::Corrupt { path, why: "its first bytes are not those of a database".to_owned() }
+                StoreError::Corrupt { path, why: "it is not a SQLite database".to_owned() }
             }
             error => error,
         }

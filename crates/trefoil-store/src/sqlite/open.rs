@@ -98,7 +98,7 @@ impl StorePlace {
             (APPLICATION, found) if found > known => Err(StoreError::Newer { path, found, known }.into()),
             (APPLICATION, found) => Ok(found),
             (0, 0) if tables == 0 => Ok(0),
-            _ => Err(StoreError::Foreign { path, why: "it is a database of something else".to_owned() }.into()),
+            _ => Err(StoreError::Foreign { path, why: "it is the database of another program".to_owned() }.into()),
         }
     }
 

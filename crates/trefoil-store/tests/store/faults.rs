@@ -54,7 +54,7 @@ fn while_another_process_writes_others_read_and_whoever_waits_too_long_is_told()
         let error = append(&store, &lease, step(1, 80)).await.unwrap_err();
         expect![[r#"
             the store `FOLDER/runs.db` is locked: another process has been writing to it for more than 50 ms
-            wait until that process is done, or use another store with `--store PATH`"#]]
+            wait until that process has finished, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert_eq!(entries(&store, "r").await.unwrap(), [started("r")]);
         // Opening does not write.
@@ -82,7 +82,7 @@ fn a_full_store_keeps_what_it_has_and_says_what_makes_room() {
         };
         expect![[r#"
             the store `FOLDER/runs.db` is full: database or disk is full
-            make room with `trefoil store prune`, or use another disk with `--store PATH`"#]]
+            free space with `trefoil store prune`, or use another disk with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert!(kept.len() > 10, "{}", kept.len());
         assert_eq!(entries(&store, "r").await.unwrap(), kept);
@@ -153,10 +153,10 @@ fn other_files_are_left_alone() {
     let error = SqliteStore::open(text.join("runs.db"), Options::default()).unwrap_err();
     all += &said(&error, folder.path());
     expect![[r#"
-        `FOLDER/notes.txt` is not a store of Trefoil: file is not a database
-        name another file with `--store PATH`
-        `FOLDER/mail.db` is not a store of Trefoil: it is a database of something else
-        name another file with `--store PATH`
+        `FOLDER/notes.txt` is not a Trefoil store: file is not a database
+        pass another file with `--store PATH`
+        `FOLDER/mail.db` is not a Trefoil store: it is the database of another program
+        pass another file with `--store PATH`
         the store `FOLDER` cannot be opened: it is a folder
         check the path and the disk, or use another store with `--store PATH`
         the store `FOLDER/notes.txt/runs.db` cannot be opened: `FOLDER/notes.txt` is not a folder
@@ -304,7 +304,7 @@ fn a_backup_is_the_store_at_one_moment_and_overwrites_nothing() {
         let error = store.backup(&copy).await.unwrap_err();
         expect![[r#"
             `FOLDER/copy.db` already exists
-            name a file that does not exist"#]]
+            choose a file that does not exist"#]]
         .assert_eq(&said(&error, folder.path()));
         let names =
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -346,10 +346,10 @@ fn what_was_changed_is_found() {
         no run uses the content: `c323e8381f05f77c4824c14d1ce984a540a06323fb0cd14e327c38a434471524`
         wrong count of runs that are: `pending`
         wrong count of runs that are: `running`
-        the content `c323e8381f05f77c4824c14d1ce984a540a06323fb0cd14e327c38a434471524` is not what was written
+        the content `c323e8381f05f77c4824c14d1ce984a540a06323fb0cd14e327c38a434471524` is damaged
         entry 1 of `r` cannot be read: expected value at line 1 column 1
-        `s` has 2 entries, and its record says 5
-        `s` has other figures in its record than in its journal"#]]
+        `s` has 2 entries, but its record says 5
+        the record of `s` has different figures than its journal"#]]
     .assert_eq(&found);
 }
 

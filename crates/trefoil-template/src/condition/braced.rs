@@ -124,7 +124,7 @@ fn word_between(b: &TemplateBuilder<'_>, second: &Range<usize>) -> Option<(Range
 
 fn two_values(b: &mut TemplateBuilder<'_>, span: Range<usize>) {
     if let Some((word, sign)) = word_between(b, &span) {
-        let message = format!("there is no operator `{}`", b.slice(word.clone()));
+        let message = format!("unknown operator `{}`", b.slice(word.clone()));
         let noted = b.mistakes.add(OPERATOR, word, message);
         match sign {
             Some(sign) => noted.meant(sign).help(format!("write `{sign}`")),
@@ -211,7 +211,7 @@ fn tokens(b: &mut TemplateBuilder<'_>) -> Vec<(Token, Range<usize>)> {
             if *text == "(" {
                 b.mistakes.add(SYNTAX, start..at, "parentheses are not supported here").help(*instead);
             } else if !instead.is_empty() {
-                let noted = b.mistakes.add(OPERATOR, start..at, format!("there is no operator `{text}`"));
+                let noted = b.mistakes.add(OPERATOR, start..at, format!("unknown operator `{text}`"));
                 if let Some(sign) = sign_of(instead) {
                     noted.meant(sign);
                 }

@@ -90,7 +90,7 @@ fn operator(c: &mut Cursor<'_, '_>) -> Option<Option<Comparison>> {
     let at = c.at;
     let wrong = [("===", "=="), ("!==", "!="), ("=>", ">="), ("=<", "<="), ("<>", "!=")];
     if let Some((wrong, right)) = wrong.into_iter().find(|(wrong, _)| c.rest().starts_with(wrong)) {
-        let message = format!("there is no operator `{wrong}`");
+        let message = format!("unknown operator `{wrong}`");
         c.b.mistakes
             .add("condition-bad-operator", at..at + wrong.len(), message)
             .meant(right)
@@ -183,22 +183,22 @@ fn stray(c: &mut Cursor<'_, '_>) {
     let (code, message, help) = match (word, first) {
         ("and", _) => ("condition-bad-operator", "`and` is not an operator between values".to_owned(), "write `&&`"),
         ("or", _) => ("condition-bad-operator", "`or` is not an operator between values".to_owned(), "write `||`"),
-        ("is", _) => ("condition-bad-operator", "there is no operator `is`".to_owned(), "write `==`"),
+        ("is", _) => ("condition-bad-operator", "unknown operator `is`".to_owned(), "write `==`"),
         ("-", _) | (_, '+' | '*' | '/' | '%') => (
             "condition-unsupported",
             format!("`{first}`: conditions cannot do arithmetic"),
             "compute it in a state and compare its output",
         ),
-        (_, '=') => ("condition-bad-operator", "there is no operator `=`".to_owned(), "write `==`"),
+        (_, '=') => ("condition-bad-operator", "unknown operator `=`".to_owned(), "write `==`"),
         (_, '&') if !rest.starts_with("&&") => {
-            ("condition-bad-operator", "there is no operator `&`".to_owned(), "write `&&`")
+            ("condition-bad-operator", "unknown operator `&`".to_owned(), "write `&&`")
         }
         (_, '|') if !rest.starts_with("||") => {
-            ("condition-bad-operator", "there is no operator `|`".to_owned(), "write `||`")
+            ("condition-bad-operator", "unknown operator `|`".to_owned(), "write `||`")
         }
         (_, '[') => (
             "condition-bad-path",
-            "`[` does not belong in a path".to_owned(),
+            "`[` is not allowed in a path".to_owned(),
             "write a list item as `list.[0]` or `list.0`",
         ),
         ("", _) => {

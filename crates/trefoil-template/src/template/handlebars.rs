@@ -296,7 +296,7 @@ fn placeholder(b: &mut TemplateBuilder<'_>, tag: &Tag) -> Option<Expression> {
     if ["elseif", "elsif", "elif", "else_if", "elseIf"].contains(&name) {
         let test = c.b.slice(c.at + name.len()..c.end).trim();
         let meant = format!("else if {test}");
-        let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), format!("there is no `{name}`"));
+        let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), format!("unknown tag `{name}`"));
         noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
         return None;
     }

@@ -45,7 +45,7 @@ pub fn report(b: &mut TemplateBuilder<'_>, inner: Range<usize>) -> bool {
             noted.help(help);
         }
         None => noted.help(format!(
-            "give the property a `default` in its schema, or write `{{{{#if {path}}}}}{{{{{path}}}}}{{{{/if}}}}` and, for the \
+            "set a `default` for the property in its schema, or write `{{{{#if {path}}}}}{{{{{path}}}}}{{{{/if}}}}` and, for the \
              other case, `{{{{#if {path} == null}}}}{otherwise}{{{{/if}}}}`"
         )),
     }

@@ -132,16 +132,14 @@ impl CommandTool {
 
     fn valid(&self, value: Value) -> Result<Value, ToolError> {
         let Some((shape, _)) = &self.result else { return Ok(value) };
-        shape
-            .check(&value.to_json())
-            .map_err(|why| failed(format!("what it wrote does not match its `result`: {why}")))?;
+        shape.check(&value.to_json()).map_err(|why| failed(format!("its output does not match `result`: {why}")))?;
         Ok(value)
     }
 
     async fn call(&self, discloses: bool, arguments: &Value, secrets: &dyn Secrets) -> Result<Value, ToolError> {
         if discloses && !self.words.parameters().is_empty() {
             // Every user of a machine sees the arguments of its processes.
-            let what = "an argument has a value of the environment or a secret, which must not be in a command line";
+            let what = "an argument contains a secret or an environment value, which must not appear on a command line";
             return Err(failed(format!("{what}: declare the tool with `input = \"json\"` and no placeholders")));
         }
         let json = arguments.to_json();

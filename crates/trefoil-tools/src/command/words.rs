@@ -83,7 +83,9 @@ fn filled(parts: &[WordPart], arguments: &Object, options_end: bool) -> Result<O
         };
         let text = value.to_text();
         if text.contains('\0') {
-            return failed(format!("`{name}` has a NUL character, which arguments of a command cannot have"));
+            return failed(format!(
+                "`{name}` contains a NUL character, which is not allowed in command-line arguments"
+            ));
         }
         if word.is_empty() && text.starts_with('-') && !options_end {
             return failed(format!("`{name}` must not start with `-`, because the command would read it as an option"));

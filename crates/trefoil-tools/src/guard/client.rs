@@ -137,7 +137,7 @@ impl Client {
         self.check(url)?;
         let host = parsed(url)?.host_str().map(str::to_owned).unwrap_or_default();
         Err(Fault::Refused(format!(
-            "the request has values of the environment or secrets, and `{host}` is not allowed to see them: pass `--allow-host {host}`"
+            "the request contains secrets or environment values, which `{host}` may not receive; to allow it, pass `--allow-host {host}`"
         )))
     }
 
@@ -190,7 +190,9 @@ impl Client {
                     return Err(Fault::Refused(format!("{what}, which is another origin")));
                 }
                 if body.is_some() {
-                    return Err(Fault::Refused(format!("{what}, and the request has a body that is not for it")));
+                    return Err(Fault::Refused(format!(
+                        "{what}, and the request has a body, which is not sent to other origins"
+                    )));
                 }
                 headers = HARMLESS.iter().filter_map(|name| known(&headers, name)).collect();
             }
@@ -206,10 +208,10 @@ impl Client {
             return Err(refused(format!("`{}` is not `http` or `https`", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(refused("an address must not have a user name or password".to_owned()));
+            return Err(refused("a URL must not contain a user name or password".to_owned()));
         }
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
-            return Err(refused("an address must have a host".to_owned()));
+            return Err(refused("a URL must have a host".to_owned()));
         };
         if self.rules.allow.iter().any(|rule| rule.names(&host, port)) {
             return Ok(&self.trusted);
@@ -221,7 +223,7 @@ impl Client {
             Host::Ipv4(four) => address::check(four.into()),
             Host::Ipv6(six) => address::check(six.into()),
             Host::Domain(name) if rules::is_inside(name) => {
-                return Err(refused(format!("`{name}` is a name inside a network")));
+                return Err(refused(format!("`{name}` is the name of an internal host")));
             }
             Host::Domain(_) => Ok(()),
         };
@@ -231,7 +233,7 @@ impl Client {
     fn opened(&self, response: reqwest::Response, url: Url) -> Result<Opened, Fault> {
         let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
         if encoded {
-            return Err(Fault::Broken(format!("{} compressed its answer although it was not asked to", host(&url))));
+            return Err(Fault::Broken(format!("{} sent a compressed answer, which was not requested", host(&url))));
         }
         Ok(Opened { response, url, left: self.rules.limits.body, limit: self.rules.limits.body })
     }
@@ -277,19 +279,21 @@ impl Opened {
 }
 
 fn parsed(url: &str) -> Result<Url, Fault> {
-    Url::parse(url).map_err(|why| Fault::Invalid(format!("invalid address: {why}")))
+    Url::parse(url).map_err(|why| Fault::Invalid(format!("invalid URL: {why}")))
 }
 
 fn headers(all: &[(String, String)]) -> Result<HeaderMap, Fault> {
     let mut map = HeaderMap::new();
     for (name, value) in all {
         let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| Fault::Invalid(format!("`{}` is not a header name", name.escape_debug())))?;
+            .map_err(|_| Fault::Invalid(format!("`{}` is not a valid header name", name.escape_debug())))?;
         if CONNECTION.contains(&key.as_str()) {
             return Err(Fault::Invalid(format!("the header `{key}` cannot be set")));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| {
-            Fault::Invalid(format!("the value of the header `{key}` has characters that headers cannot have"))
+            Fault::Invalid(format!(
+                "the value of the header `{key}` contains characters that are not allowed in headers"
+            ))
         })?;
         value.set_sensitive(true);
         map.append(key, value);
@@ -307,7 +311,7 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Faul
         return None;
     }
     let to = response.headers().get(LOCATION)?;
-    let wrong = || Fault::Broken(format!("{} redirects to something that is not an address", host(from)));
+    let wrong = || Fault::Broken(format!("{} redirects to an invalid URL", host(from)));
     Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
 }
 

@@ -64,7 +64,7 @@ enum Port {
 
 /// A text is not a host that can be allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`")]
+#[error("`{0}` is not a valid host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`")]
 pub struct NotAHost(pub String);
 
 impl std::str::FromStr for AllowedHost {

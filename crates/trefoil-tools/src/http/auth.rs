@@ -86,7 +86,7 @@ impl Auth {
     pub fn read(&self, answer: &HttpAnswer) -> Result<(String, Duration), ToolError> {
         if !answer.status.is_success() {
             // What such a server says may hold the credentials.
-            return Err(failed(format!("the token was refused with {}", answer.status.as_u16())));
+            return Err(failed(format!("the request for a token failed with {}", answer.status.as_u16())));
         }
         let text = String::from_utf8_lossy(&answer.body);
         let json: Option<Value> = serde_json::from_str(&text).ok();

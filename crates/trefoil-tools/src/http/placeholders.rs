@@ -14,7 +14,7 @@ const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 pub fn fill(url: &str, params: &Object) -> Result<String, ToolError> {
     let (address, fragment) = url.split_once('#').map_or((url, None), |(a, f)| (a, Some(f)));
     let (path, query) = split(address);
-    let mut out = filled(path, params)?.ok_or_else(|| failed("a placeholder of the path has no value"))?;
+    let mut out = filled(path, params)?.ok_or_else(|| failed("a placeholder in the path has no value"))?;
     let mut separator = '?';
     let mut add = |out: &mut String, pair: &str| {
         out.push(separator);
@@ -105,7 +105,7 @@ fn filled(text: &str, params: &Object) -> Result<Option<String>, ToolError> {
         match given(params, name) {
             Some(value) => out.extend(utf8_percent_encode(&value.to_text(), VALUE)),
             None if optional => return Ok(None),
-            None => return Err(failed(format!("`{{{name}}}` in the address has no value"))),
+            None => return Err(failed(format!("`{{{name}}}` in the URL has no value"))),
         }
     }
     out.push_str(rest);
@@ -142,8 +142,8 @@ mod tests {
             ("https://h/x?a=1{&q,none}#top", "https://h/x?a=1&q=x%20y#top"),
             ("https://h/x?f={\"a\":1}", "https://h/x?f={\"a\":1}"),
             ("https://h/x", "https://h/x"),
-            ("https://h/{missing}", "error: `{missing}` in the address has no value"),
-            ("https://h/x?a={none}", "error: `{none}` in the address has no value"),
+            ("https://h/{missing}", "error: `{missing}` in the URL has no value"),
+            ("https://h/x?a={none}", "error: `{none}` in the URL has no value"),
         ] {
             assert_eq!(url(text), expected, "{text}");
         }

@@ -16,7 +16,7 @@ pub fn of(arguments: &Value) -> Result<(Call, Option<Auth>), ToolError> {
     let empty = Object::default();
     let all = arguments.as_object().unwrap_or(&empty);
     let params = all.get("params").and_then(Value::as_object).unwrap_or(&empty);
-    let url = all.get("url").filter(|v| !v.is_null()).ok_or_else(|| failed("the request has no address"))?;
+    let url = all.get("url").filter(|v| !v.is_null()).ok_or_else(|| failed("the request has no URL"))?;
     let url = placeholders::fill(&url.to_text(), params)?;
     let call = call(all, url)?;
     let auth = all.get("auth").and_then(Value::as_object).map(Auth::of).transpose()?;
@@ -28,7 +28,8 @@ pub fn call(all: &Object, url: String) -> Result<Call, ToolError> {
     no_way_up(&url)?;
     let text = |key: &str| all.get(key).and_then(Value::as_str);
     let method = text("method").unwrap_or("GET");
-    let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is not a method")))?;
+    let method =
+        Method::from_bytes(method.as_bytes()).map_err(|_| failed(format!("`{method}` is not a valid HTTP method")))?;
     let mut headers: Vec<(String, String)> = Vec::new();
     for (name, value) in all.get("headers").and_then(Value::as_object).into_iter().flat_map(Object::iter) {
         // What has no value is not sent.

@@ -22,14 +22,14 @@ pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Re
         .collect();
     if result.is_error == Some(true) {
         let said = last_words(&texts.unwrap_or_default().join("\n"));
-        return Err(failed(if said.is_empty() { "the server says no more than that".to_owned() } else { said }));
+        return Err(failed(if said.is_empty() { "the server gives no reason".to_owned() } else { said }));
     }
     if let Some(shape) = &tool.result {
         let content = result.structured_content.as_ref();
         let content =
-            content.ok_or_else(|| failed(format!("`{}` promised structured content and sent none", server.name)))?;
+            content.ok_or_else(|| failed(format!("`{}` declares structured content but sent none", server.name)))?;
         shape.check(content).map_err(|why| {
-            failed(format!("what `{}` sent does not match the schema of the tool's results: {why}", server.name))
+            failed(format!("the result from `{}` does not match the tool's output schema: {why}", server.name))
         })?;
     }
     let found = match (result.structured_content, texts) {

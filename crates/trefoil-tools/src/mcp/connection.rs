@@ -189,10 +189,7 @@ impl Connection {
     /// One call.
     pub async fn call(&self, name: &str, arguments: &Value, seen: &Seen) -> Result<Value, ToolError> {
         if !self.server.allows(name) {
-            return Err(failed(format!(
-                "`{name}` is not one of the tools of `{}` that may be called",
-                self.server.name
-            )));
+            return Err(failed(format!("`{name}` is not one of the allowed tools of `{}`", self.server.name)));
         }
         self.within(async {
             let tools = self.tools().await?;
@@ -207,7 +204,7 @@ impl Connection {
             match self.peer.call_tool_once(params).await {
                 Ok(CallToolResponse::Complete(result)) => answer::value(&self.server, tool, result),
                 Ok(_) => Err(failed(format!(
-                    "`{}` asks for something in return, which is not supported yet",
+                    "`{}` requires an answer from the client, which is not supported yet",
                     self.server.name
                 ))),
                 Err(why) => Err(self.explain(why).await),
@@ -239,7 +236,7 @@ impl Connection {
             for tool in page.tools.iter().filter(|tool| self.server.allows(&tool.name)) {
                 let described = Described::of(&self.server, tool)?;
                 if all.insert(described.spec.name.clone(), described).is_some() {
-                    return Err(failed(format!("`{}` has two tools with the name `{}`", self.server.name, tool.name)));
+                    return Err(failed(format!("`{}` has two tools named `{}`", self.server.name, tool.name)));
                 }
             }
             if all.len() > TOOLS {
@@ -283,8 +280,8 @@ impl Connection {
         match why {
             ServiceError::TransportClosed => ToolError::Network("the server closed the connection".to_owned()),
             ServiceError::Timeout { .. } => ToolError::Timeout,
-            ServiceError::TransportSend(error) => ToolError::Network(format!("the connection broke: {error}")),
-            other => failed(format!("the server broke the protocol: {other}")),
+            ServiceError::TransportSend(error) => ToolError::Network(format!("the connection failed: {error}")),
+            other => failed(format!("the server violated the protocol: {other}")),
         }
     }
 }
@@ -304,18 +301,20 @@ async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolE
     tokio::time::sleep(Duration::from_millis(20)).await;
     let said = said.text();
     let said = if said.is_empty() { said } else { format!(": {said}") };
-    Some(ToolError::Network(format!("the server has ended: {how}{said}")))
+    Some(ToolError::Network(format!("the server stopped: {how}{said}")))
 }
 
 fn refused(why: &ClientInitializeError) -> ToolError {
     match why {
         ClientInitializeError::JsonRpcError(error) => {
-            failed(format!("the server refused: {}", process::last_words(&error.message)))
+            failed(format!("the server rejected the request: {}", process::last_words(&error.message)))
         }
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
-            ToolError::Network("the server closed the connection before it could be asked".to_owned())
+            ToolError::Network("the server closed the connection during initialization".to_owned())
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
-        other => failed(format!("the server does not speak the protocol: {}", process::last_words(&other.to_string()))),
+        other => {
+            failed(format!("the server does not support the protocol: {}", process::last_words(&other.to_string())))
+        }
     }
 }

@@ -167,7 +167,7 @@ impl StreamableHttpClient for Guarded {
             Ok(answered) if json => Ok(StreamableHttpPostResponse::Json(answered, new)),
             _ if !asks => Ok(StreamableHttpPostResponse::Accepted),
             _ => {
-                let what = "the server answered with something that is not a message of the protocol";
+                let what = "the server's answer is not an MCP message";
                 self.trouble.tell(trefoil_runtime::ToolError::Failed(what.to_owned()));
                 Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
             }

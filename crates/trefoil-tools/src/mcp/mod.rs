@@ -92,7 +92,7 @@ impl McpServer {
     fn with(&self, more: &[(Arc<str>, Value)]) -> Result<Self, ToolError> {
         let mut server = self.clone();
         let McpPlace::Http { headers, .. } = &mut server.place else {
-            return Err(failed(format!("`{}` is a program, so it takes no `headers`", self.name)));
+            return Err(failed(format!("`{}` is a program, so it cannot have `headers`", self.name)));
         };
         for (name, text) in more {
             if !headers.iter().any(|(have, _)| have.eq_ignore_ascii_case(name)) {
@@ -191,7 +191,7 @@ impl McpTools {
 
 /// A client that calls where the operator says, and nowhere else: what a manifest names gains nothing by it.
 fn own_client(url: &str, time: Duration) -> Result<Client, ToolError> {
-    let wrong = || failed("its `url` is not an address".to_owned());
+    let wrong = || failed("its `url` is not a valid URL".to_owned());
     let parsed = url::Url::parse(url).map_err(|_| wrong())?;
     let (host, port) = (parsed.host_str().ok_or_else(wrong)?, parsed.port_or_known_default().ok_or_else(wrong)?);
     let allow = format!("{host}:{port}").parse().map_err(|_| wrong())?;

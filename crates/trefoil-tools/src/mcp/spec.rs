@@ -32,9 +32,9 @@ impl Described {
     pub fn of(server: &McpServer, tool: &Tool) -> Result<Self, ToolError> {
         let name = tool.name.as_ref();
         let wrong =
-            |what: &str| failed(format!("`{}` describes its tool `{}` wrongly: {what}", server.name, cut(name)));
+            |what: &str| failed(format!("`{}` describes its tool `{}` incorrectly: {what}", server.name, cut(name)));
         if name.is_empty() || name.len() > NAME || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(wrong("its name is not one"));
+            return Err(wrong("its name is invalid"));
         }
         let description = tool.description.as_deref().unwrap_or_default();
         if description.len() > DESCRIPTION {
@@ -42,7 +42,7 @@ impl Described {
         }
         let input = Json::Object(tool.input_schema.as_ref().clone());
         if input.get("type").is_some_and(|kind| kind != "object") {
-            return Err(wrong("the schema of its arguments is not of an object"));
+            return Err(wrong("the schema of its arguments does not describe an object"));
         }
         Shape::new(&input).map_err(|why| wrong(&format!("the schema of its arguments is not a JSON Schema: {why}")))?;
         let output = tool.output_schema.as_ref().map(|schema| Json::Object(schema.as_ref().clone()));
@@ -99,8 +99,6 @@ impl Seen {
             return Ok(());
         }
         let (name, server) = (&tool.spec.name, &server.name);
-        Err(failed(format!(
-            "`{server}` has changed the description or the schema of its tool `{name}` since this run first saw it"
-        )))
+        Err(failed(format!("`{server}` has changed the description or schema of its tool `{name}` during this run")))
     }
 }

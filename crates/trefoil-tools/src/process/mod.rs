@@ -109,7 +109,7 @@ pub fn start(mut command: Command, reads: bool) -> Result<Process, ToolError> {
 fn reason(why: &std::io::Error) -> String {
     match why.kind() {
         std::io::ErrorKind::NotFound => "it was not found".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
         _ => why.to_string(),
     }
 }

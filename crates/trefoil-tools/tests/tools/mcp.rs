@@ -55,10 +55,7 @@ async fn a_list_may_have_pages_and_only_what_is_allowed_counts() {
     let few = host(McpServer { tools: Some(vec!["echo".to_owned()]), ..server("good") });
     assert_eq!(list(&few, &kind()).await.unwrap(), ["echo"]);
     assert!(!few.offers("env", &kind()) && few.offers("echo", &kind()));
-    fails(
-        expect![[r#"Failed("`env` is not one of the tools of `stand-in` that may be called")"#]],
-        said(&few, "env").await,
-    );
+    fails(expect![[r#"Failed("`env` is not one of the allowed tools of `stand-in`")"#]], said(&few, "env").await);
 }
 
 #[tokio::test]
@@ -83,14 +80,14 @@ async fn a_server_gets_what_the_operator_lists_and_nothing_else() {
 async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
     let host = host(server("good"));
     fails(expect![[r#"Failed("the disk is full")"#]], said(&host, "fails").await);
-    fails(expect![[r#"Network("the server has ended: it exited with 3: out of memory")"#]], said(&host, "dies").await);
+    fails(expect![[r#"Network("the server stopped: it exited with 3: out of memory")"#]], said(&host, "dies").await);
     // The next call starts it again.
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     fails(expect![[r#"Failed("the server sent a message of more than 8 MB")"#]], said(&host, "huge").await);
     fails(expect![[r#"Failed("the server wrote more than 32 MB for one request")"#]], said(&host, "floods").await);
     fails(
         expect![[
-            r#"Failed("what `stand-in` sent does not match the schema of the tool's results: \"seven\" is not of type \"integer\" (at `/n`)")"#
+            r#"Failed("the result from `stand-in` does not match the tool's output schema: \"seven\" is not of type \"integer\" (at `/n`)")"#
         ]],
         said(&host, "lies").await,
     );
@@ -124,9 +121,8 @@ async fn a_tool_that_changes_within_the_run_is_not_called() {
     let host = host(server("good"));
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
     said(&host, "changes").await.unwrap();
-    let expected = expect![[
-        r#"Failed("`stand-in` has changed the description or the schema of its tool `echo` since this run first saw it")"#
-    ]];
+    let expected =
+        expect![[r#"Failed("`stand-in` has changed the description or schema of its tool `echo` during this run")"#]];
     fails(expected, said(&host, "echo").await);
     assert!(list(&host, &kind()).await.is_err());
     // What has not changed is called.
@@ -138,22 +134,22 @@ async fn what_a_server_says_of_its_tools_is_not_believed() {
     let wrong = [
         ("pages", expect![[r#"Failed("the list of tools of `stand-in` has more than 100 pages")"#]]),
         ("same page", expect![[r#"Failed("`stand-in` sends the same page of tools again")"#]]),
-        ("twice", expect![[r#"Failed("`stand-in` has two tools with the name `echo`")"#]]),
+        ("twice", expect![[r#"Failed("`stand-in` has two tools named `echo`")"#]]),
         (
             "schema",
             expect![[
-                r#"Failed("`stand-in` describes its tool `echo` wrongly: the schema of its arguments is not of an object")"#
+                r#"Failed("`stand-in` describes its tool `echo` incorrectly: the schema of its arguments does not describe an object")"#
             ]],
         ),
         (
             "pattern",
             expect![[
-                r#"Failed("`stand-in` describes its tool `echo` wrongly: the schema of its arguments is not a JSON Schema: 7 is not of type \"object\"")"#
+                r#"Failed("`stand-in` describes its tool `echo` incorrectly: the schema of its arguments is not a JSON Schema: 7 is not of type \"object\"")"#
             ]],
         ),
         (
             "name",
-            expect![[r#"Failed("`stand-in` describes its tool `echo \\u{1b}[2J` wrongly: its name is not one")"#]],
+            expect![[r#"Failed("`stand-in` describes its tool `echo \\u{1b}[2J` incorrectly: its name is invalid")"#]],
         ),
     ];
     for (mode, expected) in wrong {
@@ -164,7 +160,7 @@ async fn what_a_server_says_of_its_tools_is_not_believed() {
 #[tokio::test]
 async fn a_server_that_does_not_start_says_why() {
     fails(
-        expect![[r#"Network("the server has ended: it exited with 7: no such configuration: /etc/stand-in.conf")"#]],
+        expect![[r#"Network("the server stopped: it exited with 7: no such configuration: /etc/stand-in.conf")"#]],
         said(&host(server("crashes")), "echo").await,
     );
     let mut gone = server("good");
@@ -193,7 +189,7 @@ async fn an_address_of_a_manifest_is_called_as_the_rules_allow() {
     // A stranger's server is told no secrets, however public it is.
     let public = ToolKind::mcp("https://example.com/mcp");
     let refused = call(&strict, &request(public, "echo", json!({})), true).await.unwrap_err();
-    assert!(refused.to_string().contains("is not allowed to see them"), "{refused}");
+    assert!(refused.to_string().contains("may not receive"), "{refused}");
 }
 
 #[tokio::test]
@@ -203,7 +199,7 @@ async fn what_is_no_mcp_server_is_said() {
             "200 OK",
             "Content-Type: text/html\r\n",
             "<html>",
-            expect![[r#"Failed("the server answered with something that is not a message of the protocol")"#]],
+            expect![[r#"Failed("the server's answer is not an MCP message")"#]],
         ),
         (
             "500 Internal Server Error",

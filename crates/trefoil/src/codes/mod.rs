@@ -97,7 +97,7 @@ pub fn code(name: &str) -> Option<&'static Code> {
 
 const HEAD: &str = "# Errors of runs
 
-This page lists the errors of runs that fail or do not start. It is generated (`cargo xtask rules`).
+This page lists the error codes of runs that fail or do not start. It is generated (`cargo xtask rules`).
 `trefoil explain CODE` prints the section of one code. For the findings of `trefoil check`, see [rules.md](rules.md).
 ";
 
@@ -113,7 +113,7 @@ pub fn markdown() -> String {
         ),
     ];
     for (when, title, about) in parts {
-        let _ = write!(out, "\n## {title}\n\n{about}\n\n| code | what |\n|---|---|\n");
+        let _ = write!(out, "\n## {title}\n\n{about}\n\n| code | meaning |\n|---|---|\n");
         for code in CODES.iter().filter(|c| c.when == when) {
             let anchor = code.name.to_ascii_lowercase();
             let _ = writeln!(out, "| [`{}`](#{anchor}) | {} |", code.name, code.summary());

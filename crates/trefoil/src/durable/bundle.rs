@@ -110,13 +110,13 @@ pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<
     let lost =
         |why: &str| Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") });
     let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
-        return Err(lost("its journal does not say which files it began with"));
+        return Err(lost("its journal does not name its original files"));
     };
     let bytes = store.blob(hash).await?.ok_or_else(|| lost("the list of its files is missing"))?;
     let bundle: Bundle =
         serde_json::from_slice(&bytes).map_err(|error| lost(&format!("the list of its files: {error}")))?;
     if bundle.v > VERSION {
-        return Err(lost("a later version of Trefoil has written the list of its files"));
+        return Err(lost("the list of its files was written by a later version of Trefoil"));
     }
     if let Some(flow) = bundle.as_it_was() {
         return Ok((flow, None));
@@ -128,7 +128,10 @@ pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<
         files.insert(PathBuf::from(path), String::from_utf8_lossy(&bytes).into_owned());
     }
     let note = bundle.root.as_ref().map(|root| {
-        format!("files in `{}` have changed since the run began; it continues with those it began with", root.display())
+        format!(
+            "files in `{}` have changed since the run started; it continues with the original files",
+            root.display()
+        )
     });
     Ok((bundle.in_memory(files)?, note))
 }

@@ -1,4 +1,4 @@
-//! A run that goes by an earlier one: what is asked for as it was there is not done again.
+//! A run that reuses the results of an earlier one where its requests are the same.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,27 +20,27 @@ use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::run::Run;
 
-/// How the results of an earlier run are used.
+/// Options for reusing the results of an earlier run.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// The step from which on everything is done again; none: only what is asked for otherwise.
+    /// The step to repeat, with everything that started after it; `None`: only changed requests are made.
     pub from: Option<String>,
-    /// The steps whose tools and commands may be done again although they are not known to be safe to run twice.
+    /// The steps whose tools and commands may run again although that may not be safe.
     pub rerun: Vec<String>,
 }
 
-/// A run that can start, and what it will have used of an earlier one.
+/// A run that is ready to start, and the results that it reuses from an earlier one.
 pub struct Edited {
     /// The run.
     pub ready: Ready,
-    /// How the earlier run began: the new one has the same input.
+    /// The start of the earlier run: the new one has the same input.
     pub started: Started,
     /// What that has results of.
     had: Vec<Key>,
 }
 
 impl Edited {
-    /// What became of each step so far: kept, new, or done again and because of what.
+    /// The decision for each step so far: kept, new, or repeated, with the reason.
     pub fn lines(&self) -> Lines {
         self.ready.reused().with(self.had.clone())
     }
@@ -56,7 +56,7 @@ impl Edited {
     }
 }
 
-/// What became of the steps of a run that goes by an earlier one.
+/// The decisions for the steps of a run that reuses results of an earlier one.
 pub struct Lines {
     flow: Flow,
     program: Arc<Program>,
@@ -129,8 +129,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] if there is no such run or its content is gone; [`Error::NotStarted`] with everything that is missing, or if
-    /// there is no step [`Edit::from`].
+    /// [`Error::Store`] if the run does not exist or its content was removed; [`Error::NotStarted`] with everything
+    /// that is missing, or if the step [`Edit::from`] does not exist.
     pub async fn edit(&self, run: &str, flow: &Flow, edit: &Edit) -> Result<Edited> {
         let store = self.kept_runs()?;
         let stored = Stored::read(&*store, run).await?;

@@ -1,4 +1,4 @@
-//! Runs that are kept in a store, and go on from there in any process.
+//! Runs in a store, which can be resumed in any process.
 
 mod answer;
 mod bundle;

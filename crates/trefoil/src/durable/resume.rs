@@ -1,4 +1,4 @@
-//! Going on with a run that is in a store.
+//! Resuming a run from a store.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::run::Run;
 
-/// A run as it is stored, before anybody goes on with it.
+/// A stored run, before it is resumed.
 pub struct Stored {
     /// What it runs.
     pub flow: Flow,
     /// How it began.
     pub started: Started,
-    /// What whoever goes on with it should know.
+    /// Notes for whoever resumes it.
     pub note: Option<String>,
-    /// Other models, with which somebody has gone on with it since.
+    /// Other models with which it has been resumed since.
     answering: Option<Answering>,
 }
 
 impl Stored {
-    /// Reads how a run began, and loads its flow.
+    /// Reads the start of a run, and loads its flow.
     pub async fn read(store: &dyn Store, run: &str) -> Result<Self> {
         let record = store.record(run).await?;
         if record.content == Content::Removed {
@@ -42,7 +42,7 @@ impl Stored {
         Ok(Self { flow, started: *started, note, answering })
     }
 
-    /// How the run goes on: as it began, with the models that answer now.
+    /// The state to continue with: the original start, with the current models.
     pub fn now(&self) -> Started {
         let mut now = self.started.clone();
         if let Some(Answering { answers, models, prices, windows, fallbacks }) = self.answering.clone() {
@@ -69,23 +69,20 @@ async fn answering(store: &dyn Store, run: &str) -> Result<Option<Answering>> {
 }
 
 impl Engine {
-    /// Goes on with a run of the [store](Self::store): nothing that has ended is done again. The handle is as that of
-    /// [`start`](Self::start); it tells first what has happened so far.
+    /// Resumes a run of the [store](Self::store) without repeating completed calls. The handle is like that of
+    /// [`start`](Self::start); it first repeats the earlier events.
     ///
-    /// The run continues with the files, the input, the seed, the limits and the models that it has, unless this engine was given
-    /// other limits, or a script or the embedded model: those hold from now on. What an engine holds is this one's: tools, commands, people,
-    /// keys.
+    /// The run continues with its original files, input, seed, limits and models. If this engine sets other limits, a
+    /// script or the embedded model, these apply from now on. Tools, commands, people and keys are those of this
+    /// engine.
     ///
     /// # Errors
     ///
-    /// [`Error::Store`] if there is no such run, if another process works on it, or if the store fails; [`Error::NotStarted`] with
-    /// everything that is missing.
+    /// [`Error::Store`] if the run does not exist, if another process is working on it, or if the store fails;
+    /// [`Error::NotStarted`] with everything that is missing.
     pub async fn resume(&self, run: &str) -> Result<Run> {
         let Some(owner) = self.owner() else {
-            return Err(Error::NotStarted(Findings::said(
-                "the engine has no store",
-                "give it one with `Engine::store`",
-            )));
+            return Err(Error::NotStarted(Findings::said("the engine has no store", "set one with `Engine::store`")));
         };
         let stored = Stored::read(&**owner.store(), run).await?;
         self.ready_again(&stored, &[]).await?.resume(&stored.started.run).await
@@ -108,14 +105,14 @@ impl Engine {
         Ok(ready.based_on((**basis).clone(), memo))
     }
 
-    /// With the models that a run has and the seed that it began with, unless this engine has models of its own.
+    /// With the models and the original seed of a run, unless this engine sets models.
     #[doc(hidden)]
     pub fn as_begun(&self, stored: &Stored) -> Engine {
         let now = stored.now();
         self.clone().begun(&stored.started, &now).with_models_of(&now)
     }
 
-    /// With these models, unless this engine has models of its own.
+    /// With these models, unless this engine sets models.
     pub(crate) fn with_models_of(self, run: &Started) -> Engine {
         if self.chooses_models() {
             return self;

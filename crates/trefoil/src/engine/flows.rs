@@ -214,7 +214,7 @@ impl ToolHost for FlowTools {
             None => return Err(ToolError::Failed(format!("no flow is the tool `{}`", request.name))),
         };
         if self.engine.parts.depth > DEEPEST {
-            return Err(ToolError::Failed(format!("flows call each other more than {DEEPEST} levels deep")));
+            return Err(ToolError::Failed(format!("calls of flows are nested more than {DEEPEST} levels deep")));
         }
         let arguments = request.arguments.to_json();
         if let Some(Err(Misfit::Broken(errors))) = tool.takes.as_ref().map(|takes| takes.check(&arguments)) {

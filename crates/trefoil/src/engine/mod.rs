@@ -1,4 +1,4 @@
-//! The engine: what runs are made with. Wires the defaults; everything can be replaced.
+//! The engine, which starts runs. Wires the defaults; everything can be replaced.
 
 mod flows;
 mod hosts;
@@ -37,31 +37,31 @@ pub(crate) use watch::Events;
 use models::Kept;
 use tools::Closures;
 
-/// The rule of an input that the entry flow does not take.
+/// The rule for an input that the entry flow does not accept.
 pub const INPUT: &str = "input-invalid";
-/// The rule of models that cannot be asked.
+/// The rule for models that cannot be called.
 pub const MODEL: &str = "missing-model";
-/// The rule of a limit on money that cannot be held, because the price of a model is not known.
+/// The rule for a cost limit that cannot be enforced, because the price of a model is unknown.
 pub const PRICE: &str = "unknown-price";
-/// The rule of a strict limit on money that cannot be held, because nobody knows the most that a call can cost.
+/// The rule for a strict cost limit that cannot be enforced, because the maximum cost of a call is unknown.
 pub const BOUND: &str = "unknown-bound";
 
-/// Rule name and what it says.
+/// Rule names with their descriptions.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input does not match the schema of the entry"),
-    (PRICE, "a limit on money needs the price of every model, and one of them is not known"),
-    (BOUND, "a strict limit on money needs the most that each call can cost, and nobody knows it for one of them"),
+    (PRICE, "a cost limit needs the price of every model, but one is unknown"),
+    (BOUND, "a strict cost limit needs the maximum cost of each call, but one is unknown"),
     (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
 ];
 
 /// Starts runs of [flows](Flow).
 ///
-/// An engine is put together by its methods and then only used: `start` takes `&self`, clones are cheap and share what was
-/// worked out. Whatever is not set has a default that needs nothing: models are those that the manifest names, with the keys
-/// in the process's environment; there are no tools, no commands and nobody to ask; no journal is kept.
+/// Configure an engine with its methods, then use it: `start` takes `&self`, and clones are cheap and share cached
+/// results. By default, the manifest's models are called with the keys in the process's environment; there are no
+/// tools, no commands and no human answers, and no journal is kept.
 ///
-/// A flow is prepared once. Its schemas and patterns are compiled when they are first needed, and every later run of the
-/// flow uses them.
+/// A flow is prepared once. Its schemas and patterns are compiled when they are first needed, and reused by every later
+/// run of the flow.
 ///
 /// ```
 /// use trefoil::{Engine, Flow};
@@ -78,20 +78,20 @@ pub const RULES: &[(&str, &str)] = &[
 #[derive(Clone, Default)]
 pub struct Engine {
     parts: Arc<Parts>,
-    /// What was worked out for these parts. Other parts start again.
+    /// Cached results for these parts. Changing a part starts a new cache.
     kept: Arc<Kept>,
 }
 
-/// A run that is to be gone on with.
+/// A run to resume.
 struct Begun {
-    /// How it began: what its program is.
+    /// Its start entry, which identifies its program.
     #[cfg(feature = "store")]
     first: Started,
     /// The same with the models that answer now.
     now: Started,
 }
 
-/// What an engine is made of.
+/// The parts of an engine.
 #[derive(Clone, Default)]
 struct Parts {
     provider: Option<Arc<dyn ModelProvider>>,
@@ -119,12 +119,12 @@ struct Parts {
     max_calls: Option<u64>,
     max_cost_micro: Option<u64>,
     reserve: Option<Reserve>,
-    /// Other parts share them: a limit of the host is one for all runs.
+    /// Shared by engines with other parts, because a host limit applies to all runs.
     places: Arc<Places>,
     recovery: Recovery,
-    /// The run that is to be gone on with.
+    /// The run to resume.
     begun: Option<Arc<Begun>>,
-    /// How many runs call the runs of this engine, one above the other.
+    /// The nesting depth of the runs that call the runs of this engine.
     depth: u32,
     /// What its runs may use of the allowance of the run whose tool they are.
     within: Option<trefoil_runtime::Part>,
@@ -157,14 +157,14 @@ impl Engine {
         Self { parts: self.parts, kept: Arc::default() }
     }
 
-    /// Adds a tool: an async closure from its arguments to its result, both read and written by serde. The later of two tools
-    /// with one name counts.
+    /// Adds a tool: an async closure from its arguments to its result, both converted by serde. If two tools have the
+    /// same name, the later one is used.
     ///
-    /// An error becomes the failure of the step that called the tool, which its retries and its `on failure` go by. Every
-    /// error type will do: `?` works in the closure. So does [`ToolError::Timeout`](crate::ports::ToolError::Timeout).
-    /// Arguments that do not fit the closure's type are such a failure, too.
+    /// An error fails the step that called the tool, subject to the step's retries and its `on failure`. Any error type
+    /// works, so `?` works in the closure, and so does [`ToolError::Timeout`](crate::ports::ToolError::Timeout).
+    /// Arguments that do not match the closure's type also fail the step.
     ///
-    /// The future that the closure returns must not borrow from the closure: what it uses of its surroundings it clones.
+    /// The future that the closure returns must not borrow from the closure, so clone captured values.
     ///
     /// ```
     /// # use trefoil::Engine;
@@ -191,8 +191,8 @@ impl Engine {
     {
         self.with(|parts| parts.closures.add(ToolSpec::bare(name.into()), tool))
     }
-    /// The same with a description: what the models of agents read, the JSON Schema of the arguments, and whether it may be
-    /// called twice.
+    /// Adds a tool with a specification: the description for models, the JSON Schema of the arguments, and whether it
+    /// is safe to call twice.
     #[must_use]
     pub fn described_tool<A, R, F, W>(self, spec: ToolSpec, tool: F) -> Self
     where
@@ -203,14 +203,14 @@ impl Engine {
     {
         self.with(|parts| parts.closures.add(spec, tool))
     }
-    /// Other tools, where those of [`tool`](Self::tool) are not enough: a host is asked by name.
+    /// Sets a tool host for names that were not added with [`tool`](Self::tool).
     #[must_use]
     pub fn tools(self, tools: impl ToolHost + 'static) -> Self {
         self.with(|parts| parts.tools = Some(Arc::new(tools)))
     }
-    /// Which model answers, instead of what the manifests name: `"provider:name"`, `"embedded"` or `"scripted=FILE"` for every
-    /// call; `"NAME=provider:name"` for an alias, an agent or a step. May be called more than once. What is none of these keeps
-    /// runs from starting.
+    /// Sets the model instead of those in the manifests: `"provider:name"`, `"embedded"` or `"scripted=FILE"` for every
+    /// call; `"NAME=provider:name"` for an alias, an agent or a step. May be called more than once. With an invalid
+    /// value, runs do not start.
     #[must_use]
     pub fn model<M>(self, model: M) -> Self
     where
@@ -222,31 +222,30 @@ impl Engine {
             Err(error) => parts.wrong_models.push(error.into()),
         })
     }
-    /// A model provider of your own. It answers every call.
+    /// Sets your own model provider, which answers every call.
     #[must_use]
     pub fn provider(self, provider: impl ModelProvider + 'static) -> Self {
         self.with(|parts| parts.provider = Some(Arc::new(provider)))
     }
-    /// The providers' addresses and keys. Without: those in the process's environment as it is at the first run.
+    /// Sets the providers' URLs and keys. Default: those in the process's environment at the first run.
     #[must_use]
     pub fn registry(self, registry: Registry) -> Self {
         self.with(|parts| parts.registry = Some(registry))
     }
-    /// How long a model call may take.
+    /// Sets the time limits of model calls.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|parts| parts.limits = limits)
     }
-    /// How many model calls may be under way at once, and how fast they may follow each other: for all runs of this engine, of its
-    /// clones and of what they are made into. Without: 64 at once. Calls beyond that wait, in the order in which they came. The
-    /// embedded model and scripted answers do not wait.
+    /// Limits the number of concurrent model calls and their rate, for all runs of this engine, of its clones and of
+    /// engines derived from them. Default: 64 concurrent calls. Further calls wait in a queue. The embedded model and
+    /// scripted answers do not wait.
     #[must_use]
     pub fn host_limits(self, limits: &HostLimits) -> Self {
         let places = Arc::new(Places::new(limits));
         self.with(|parts| parts.places = places)
     }
-    /// What the operator's files say of models and providers. What is chosen by [`Self::model`] and set in the environment
-    /// comes first.
+    /// Sets the operator's settings for models and providers. [`Self::model`] and the environment override them.
     #[doc(hidden)]
     #[must_use]
     pub fn settings(self, settings: Settings) -> Self {
@@ -254,87 +253,90 @@ impl Engine {
         let engine = self.with(|parts| parts.settings = settings);
         limits.iter().fold(engine, Self::host_limits)
     }
-    /// Whether the embedded model may answer unasked where no provider is set up at all. Only for somebody who shows that the
-    /// answers are placeholders (decision C13). Without: a flow whose models cannot be asked does not start.
+    /// Whether the embedded model is used automatically if no provider is configured. Only for callers that show that
+    /// the answers are placeholders. Default: a flow whose models cannot be called does not start.
     #[doc(hidden)]
     #[must_use]
     pub fn placeholders(self, placeholders: bool) -> Self {
         self.with(|parts| parts.placeholders = placeholders)
     }
-    /// HTTP tools of manifests are called, as these rules allow. Without: no HTTP tools. Nothing is called either where the
+    /// Allows the HTTP tools of manifests, within these rules. Default: no HTTP tools. They are never called if the
     /// embedded model or a script answers.
     #[must_use]
     pub fn http(self, rules: crate::http::Rules) -> Self {
         self.with(|parts| parts.http = Some(rules))
     }
-    /// Python functions of manifests are called, with this interpreter. Without: none. A manifest can name every module that the
-    /// interpreter finds. None is called where the embedded model or a script answers.
+    /// Allows the Python functions of manifests, with this interpreter. Default: none. A manifest can name any module
+    /// that the interpreter finds. They are never called if the embedded model or a script answers.
     #[must_use]
     pub fn python(self, python: Python) -> Self {
         self.with(|parts| parts.python = Some(python))
     }
-    /// Who runs commands. Without: no one, and a flow that can reach a command does not start.
+    /// Sets the host that runs commands. Default: none, and a flow that can reach a command does not start.
     #[must_use]
     pub fn commands(self, commands: impl CommandHost + 'static) -> Self {
         self.with(|parts| parts.commands = Some(Arc::new(commands)))
     }
-    /// Who answers questions. Without: nobody but [`Self::answer`].
+    /// Sets the inbox that answers questions. Default: only [`Self::answer`].
     #[must_use]
     pub fn humans(self, humans: impl HumanInbox + 'static) -> Self {
         self.with(|parts| parts.humans = Some(Arc::new(humans)))
     }
-    /// The answer of a step that asks a person, by its key or its label. Several for one step are given one after the other,
-    /// the last one again and again.
+    /// Sets the answer of a human step, by its key or its label. Several answers for one step are used in order; the
+    /// last one is repeated.
     #[must_use]
     pub fn answer(self, step: impl Into<String>, answer: impl Into<String>) -> Self {
         self.with(|parts| parts.answers.push((step.into(), answer.into())))
     }
-    /// Where the entries of runs are kept. Without: nowhere.
+    /// Sets the journal that stores the entries of runs. Default: none.
     #[must_use]
     pub fn journal(self, journal: impl Journal + 'static) -> Self {
         self.with(|parts| parts.journal = Some(Arc::new(journal)))
     }
-    /// What becomes of tools and commands that were running when a process ended, of which nobody knows whether they were done.
+    /// Sets the decision about tools and commands whose outcome is unknown, because they were running when a process
+    /// ended.
     #[must_use]
     pub fn recovery(self, recovery: Recovery) -> Self {
         self.with(|parts| parts.recovery = recovery)
     }
-    /// What tells the time.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(self, clock: impl Clock + 'static) -> Self {
         self.with(|parts| parts.clock = Some(Arc::new(clock)))
     }
-    /// What `env.*` stands for. Without: the process's environment and the flow's environment files.
+    /// Sets the source of `env.*` and `secrets.*`. Default: the process's environment and the flow's environment files.
     #[must_use]
     pub fn secrets(self, secrets: impl Secrets + 'static) -> Self {
         self.with(|parts| parts.secrets = Some(Arc::new(secrets)))
     }
-    /// Somebody who watches every run, besides whoever holds its handle. May be called more than once.
+    /// Adds a watcher that receives the events of every run, in addition to the run's handle. May be called more than
+    /// once.
     #[must_use]
     pub fn events(self, events: impl EventSink + 'static) -> Self {
         self.with(|parts| parts.events.push(Arc::new(events)))
     }
-    /// How many model calls a run may make before it ends with `BUDGET_EXCEEDED`; 10,000 without.
+    /// Sets the maximum number of model calls of a run, which ends with `BUDGET_EXCEEDED` at the limit. Default:
+    /// 10,000.
     #[must_use]
     pub fn max_calls(self, calls: u64) -> Self {
         self.with(|parts| parts.max_calls = Some(calls))
     }
-    /// How many micro-dollars a run may spend before it ends with `BUDGET_EXCEEDED`; as many as it wants without. What a call is
-    /// expected to cost is set aside before it starts, so at most the calls that are under way can cost more than that. A run
-    /// whose prices are not all known does not start.
+    /// Sets the maximum cost of a run in micro-dollars; the run ends with `BUDGET_EXCEEDED` at the limit. Default: no
+    /// limit. The expected cost of a call is reserved before it starts, so only calls in progress can exceed the limit.
+    /// A run does not start if the price of one of its models is unknown.
     #[must_use]
     pub fn max_cost_micro(self, micro_dollars: u64) -> Self {
         self.with(|parts| parts.max_cost_micro = Some(micro_dollars))
     }
-    /// What a limit on money sets aside for a call before it starts: what it is expected to cost, or the most that it can cost, so
-    /// that nothing passes the limit. Without: what the operator's settings say, else what is expected. A run that continues
-    /// keeps what it began with.
+    /// Sets the amount that a cost limit reserves for a call before it starts: its expected cost, or its maximum cost,
+    /// so that the limit is never exceeded. Default: the operator's setting, or the expected cost. A resumed run keeps
+    /// its original setting.
     #[must_use]
     pub fn reserve(self, reserve: Reserve) -> Self {
         self.with(|parts| parts.reserve = Some(reserve))
     }
-    /// The seed of the embedded model, of retry delays and of the ids of runs that are not kept; without, runs have ids that
-    /// differ from process to process, and the rest is as with 0. Runs in a store always have ids of their own.
+    /// Sets the seed of the embedded model, of retry delays and of the ids of runs without a store. By default, ids
+    /// differ between processes, and the seed is 0 otherwise. Runs in a store always have unique ids.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.with(|parts| {
@@ -343,20 +345,22 @@ impl Engine {
         })
     }
 
-    /// Starts a run and returns a handle on it. The run continues by itself, whether or not anybody looks; dropping the handle
+    /// Starts a run and returns its handle. The run continues whether or not its events are read; dropping the handle
     /// stops it.
     ///
-    /// The input is anything that serde can write; `()` and null are no input. Must be called inside a tokio runtime.
+    /// The input is any value that serde can serialize; `()` and null mean no input. Must be called inside a tokio
+    /// runtime.
     ///
     /// # Errors
     ///
-    /// [`Error::NotStarted`] with everything that is missing or does not fit: models without a key, tools that are not available,
-    /// questions without an answer, an input that the flow does not take. Nothing was called then.
+    /// [`Error::NotStarted`] lists everything that is missing or invalid: models without a key, missing tools,
+    /// questions without an answer, an input that the flow does not accept. In this case nothing was called.
     /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
     pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
         self.ready(flow)?.start(input)
     }
-    /// Everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls nothing.
+    /// Returns everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls
+    /// nothing.
     pub fn ready(&self, flow: &Flow) -> Result<Ready> {
         let ready = Ready::new(self, flow).map_err(Error::NotStarted)?;
         #[cfg(feature = "store")]
@@ -364,20 +368,21 @@ impl Engine {
         Ok(ready)
     }
 
-    /// Decides what answers, and writes it into a program without running it: what [`Self::ready`] would use.
+    /// Chooses the models as [`Self::ready`] would, and writes them into a program without running it.
     #[doc(hidden)]
     pub fn aim(&self, program: &mut Arc<Program>) -> std::result::Result<Answering, Vec<Diagnostic>> {
         self.kept.decide(&self.parts, program)
     }
 
-    /// What a model costs today, as `PROVIDER:NAME`.
+    /// Returns the current price of a model, written as `PROVIDER:NAME`.
     #[doc(hidden)]
     pub fn price(&self, model: &str) -> Option<trefoil_prices::Price> {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
         prices::today(model, &self.parts.settings, clock.wall_ms())
     }
 
-    /// What the models of such a program cost today, by `PROVIDER:NAME`. Where others may answer, the dearest counts.
+    /// Returns the current prices of a program's models, by `PROVIDER:NAME`. If a model has fallbacks, the most
+    /// expensive one is used.
     #[doc(hidden)]
     pub fn prices(&self, program: &Program, answering: &Answering) -> Vec<(String, trefoil_prices::Price)> {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
@@ -399,7 +404,7 @@ pub fn explain(rule: &'static str, error: &RunError) -> Diagnostic {
     }
 }
 
-/// A failed run as a finding: code, message, step, excerpt, cause, what to do.
+/// A failed run as a finding: code, message, step, excerpt, cause, help.
 pub fn failed(error: &RunError) -> Diagnostic {
     use trefoil_machine::Cause;
     let mut d = explain("run-failed", error);

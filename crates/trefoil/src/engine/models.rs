@@ -1,4 +1,4 @@
-//! What answers a flow's model calls, decided and prepared once for all runs that an engine makes of it.
+//! The models for a flow's calls, chosen and prepared once for all of an engine's runs of it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum AnswersFrom {
     Script(PathBuf),
     /// This model, every call.
     One(String),
-    /// The models that the manifest names.
+    /// The manifest's models.
     AsWritten,
     /// The embedder's provider.
     Provider,
@@ -71,15 +71,15 @@ impl std::fmt::Display for AnswersFrom {
     }
 }
 
-/// What answers a program's model calls.
+/// The source of a program's model answers, with its details.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Answering {
-    /// Where answers come from.
+    /// The source.
     pub from: AnswersFrom,
-    /// Providers that are called at an address that is not the vendor's own.
+    /// Providers that are called at a URL other than the vendor's default.
     pub elsewhere: Vec<Elsewhere>,
-    /// The models that answer where those of the program cannot.
+    /// The fallbacks of the program's models.
     pub fallbacks: Fallbacks,
 }
 
@@ -95,9 +95,9 @@ pub(super) struct Aimed {
     pub prepared: Arc<Prepared>,
     /// What answers.
     pub from: AnswersFrom,
-    /// Providers that are called at an address that is not the vendor's own.
+    /// Providers that are called at a URL other than the vendor's default.
     pub elsewhere: Vec<Elsewhere>,
-    /// The models that answer where those of the program cannot.
+    /// The fallbacks of the program's models.
     pub fallbacks: Fallbacks,
     /// Who answers; none: a script, which starts again with each run.
     pub provider: Option<Arc<dyn ModelProvider>>,
@@ -137,12 +137,12 @@ impl Aimed {
 fn other_models(first: &trefoil_machine::Started) -> Diagnostic {
     let mut models: Vec<String> = first.models.iter().map(|(_, model)| format!("`{model}`")).collect();
     models.dedup();
-    let message = format!("the run cannot continue with other models than it began with: {}", models.join(", "));
+    let message = format!("the run cannot continue with models other than its original ones: {}", models.join(", "));
     let help = "resume it without `--model`, or with `--model embedded` or a script; or start a new run";
     Diagnostic::nowhere(MODEL, Severity::Error, None, message).help(help)
 }
 
-/// What an engine has worked out and keeps.
+/// The cached results of an engine.
 #[derive(Default)]
 pub(super) struct Kept {
     registry: OnceLock<Registry>,

@@ -110,9 +110,9 @@ pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let unknown =
         named(program, &flags.fallbacks).into_iter().filter(|model| !prices.iter().any(|(known, _)| known == model));
     let one = |model: String| {
-        let message = format!("a limit on money needs the price of every model, but that of `{model}` is not known");
+        let message = format!("a cost limit needs the price of every model, but the price of `{model}` is unknown");
         let help = format!(
-            "set it in `config.toml`, in dollars for a million tokens: `[prices]` with `\"{model}\" = {{ input = 1.25, output = 10 }}`"
+            "set it in `config.toml`, in dollars per million tokens: `[prices]` with `\"{model}\" = {{ input = 1.25, output = 10 }}`"
         );
         Diagnostic::nowhere(PRICE, Severity::Error, None, message).help(help)
     };
@@ -133,10 +133,10 @@ pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
         let Some((name, ..)) = unknown.filter(|_| !limited && told.insert(step.origin)) else { continue };
         let name = if name.is_empty() { describe::model(&call.model) } else { name.to_owned() };
         let message = format!(
-            "a strict limit on money needs the most that each call can cost, but the context window of `{name}` is not known"
+            "a strict cost limit needs the maximum cost of each call, but the context window of `{name}` is unknown"
         );
         let help = match call.parameters.provider_options {
-            Some(_) => "what provider options add is not known; remove them, or use `--reserve estimate`",
+            Some(_) => "provider options add an unknown amount; remove them, or use `--reserve estimate`",
             None => "set `max_tokens`, or use `--reserve estimate`",
         };
         found.push(Diagnostic::error(BOUND, step.origin, message).help(help));

@@ -1,4 +1,4 @@
-//! A run that can start: everything it needs is there.
+//! A run that is ready to start: nothing that it needs is missing.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use crate::preflight::{Host, preflight};
 use crate::run::Run;
 use crate::secrets::{self, OperatorSecrets};
 
-/// A run that can start. Nothing was called yet.
+/// A run that is ready to start. Nothing has been called yet.
 pub struct Ready {
     flow: Flow,
     prepared: Arc<Prepared>,
@@ -178,20 +178,20 @@ impl Ready {
         &self.run
     }
 
-    /// What answers model calls.
+    /// The source of model answers.
     pub fn answers_from(&self) -> &AnswersFrom {
         &self.answers_from
     }
-    /// Providers that are called at an address that is not the vendor's own.
+    /// Providers that are called at a URL other than the vendor's default.
     pub fn elsewhere(&self) -> &[Elsewhere] {
         &self.elsewhere
     }
-    /// The script, where answers come from one.
+    /// The script, if it is the source of answers.
     #[doc(hidden)]
     pub fn script(&self) -> Option<&Arc<Scripted>> {
         self.script.as_ref()
     }
-    /// Whether the flow accepts an input. Calls nothing.
+    /// Tests whether the flow accepts an input. Calls nothing.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl Ready {
         if self.ports.journal.keeps() { self.flow.loaded().sources() } else { Vec::new() }
     }
 
-    /// Goes on with a run from its journal.
+    /// Resumes a run from its journal.
     #[cfg(feature = "store")]
     #[doc(hidden)]
     pub async fn resume(mut self, run: &str) -> Result<Run> {

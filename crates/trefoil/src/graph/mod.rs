@@ -1,7 +1,7 @@
-//! A program as a picture: a small graph of boxes, clusters and labelled arrows, and one emitter a format.
+//! A program as a drawing: a small graph of boxes, frames and labelled arrows, and one emitter per format.
 //!
-//! The graph is made for reading, not for running: an agent is one box however many steps it was lowered to, a skipped
-//! detail is better than a crowded picture. [`crate::plan`] has the details.
+//! The graph is made for readers: an agent is one box however many steps it was lowered to, and details are left out if
+//! the drawing would become crowded. [`crate::plan`] has the details.
 
 mod build;
 mod dot;
@@ -18,10 +18,10 @@ pub use svg::svg;
 
 pub use crate::plan::Place;
 
-/// A picture's content.
+/// The content of a drawing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The boxes.
     pub nodes: Vec<Node>,
@@ -29,11 +29,11 @@ pub struct Graph {
     pub clusters: Vec<Cluster>,
     /// The arrows.
     pub edges: Vec<Edge>,
-    /// Which way it goes.
+    /// The direction of the arrows.
     pub direction: Direction,
 }
 
-/// Which way a picture goes.
+/// The direction of the arrows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Direction {
     /// From top to bottom.
@@ -43,12 +43,12 @@ pub enum Direction {
     Right,
 }
 
-/// What a box is drawn as.
+/// The shape of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Where it begins.
+    /// The start.
     Start,
-    /// Where it ends.
+    /// An end.
     End,
     /// A model call.
     Agent,
@@ -62,11 +62,11 @@ pub enum Shape {
     Plain,
     /// A choice.
     Choice,
-    /// Recognised and not run.
+    /// Recognised, but not supported yet.
     Refused,
-    /// A flow that is not drawn out again.
+    /// A flow that is not expanded again.
     Flow,
-    /// Where what ran in parallel comes together before what runs in parallel next: a dot without text.
+    /// A join between two groups of parallel steps: a dot without text.
     Join,
 }
 
@@ -81,9 +81,9 @@ pub struct Node {
     pub notes: Vec<String>,
     /// The frame it is in.
     pub cluster: Option<usize>,
-    /// It may be passed over.
+    /// Whether it may be skipped.
     pub optional: bool,
-    /// Where the manifest says so.
+    /// Its place in the manifest.
     pub place: Option<Place>,
     /// The steps that it shows, by their places in the manifest, the outermost first.
     pub origins: Vec<Location>,
@@ -98,13 +98,13 @@ pub struct Cluster {
     pub note: String,
     /// The frame around it.
     pub parent: Option<usize>,
-    /// Where the manifest says so.
+    /// Its place in the manifest.
     pub place: Option<Place>,
     /// The steps that it is drawn for.
     pub origins: Vec<Location>,
 }
 
-/// What an arrow says.
+/// The meaning of an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     /// Then.
@@ -128,7 +128,7 @@ pub struct Edge {
     pub line: Line,
 }
 
-/// The picture of a program.
+/// Draws a program.
 pub fn graph(program: &Program, files: &Files) -> Graph {
     build::build(program, files)
 }

@@ -85,8 +85,7 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right
         d.labels.push(Label { location: at, message: format!("{used} here") });
     } else if was_safe {
         let help = d.help.take().unwrap_or_default();
-        d.help =
-            Some(format!("{help} or is that one misspelled, because it is written only once?").trim_start().to_owned());
+        d.help = Some(format!("{help} or is that one misspelled? it appears only once").trim_start().to_owned());
     } else {
         return false;
     }

@@ -567,7 +567,7 @@ fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
 /// The folder has no manifest.
 pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
     let file = loader.nameless(root);
-    let message = format!("there is no `.yaml` or `.yml` file in `{}`", root.display());
+    let message = format!("no `.yaml` or `.yml` file in `{}`", root.display());
     Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message)
         .help("dot-folders, `node_modules`, `target` and anything in `.gitignore` or `exclude` are skipped")
 }
@@ -610,7 +610,7 @@ pub(super) fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnost
             "choose a smaller folder, or use fewer patterns",
         ),
         Cut::Depth => {
-            ("the folder is too deep; deeper folders were not checked".to_owned(), "choose a folder further down")
+            ("the folder is nested too deep; deeper folders were not checked".to_owned(), "choose a deeper folder")
         }
         Cut::Bytes => (
             format!(

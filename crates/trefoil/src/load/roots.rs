@@ -182,11 +182,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
         found.push(if folder.listed.is_empty() {
             nothing
         } else {
-            Diagnostic {
-                message: format!("there is no manifest in `{}`", folder.root.display()),
-                help: None,
-                ..nothing
-            }
+            Diagnostic { message: format!("no manifest in `{}`", folder.root.display()), help: None, ..nothing }
         });
         return None;
     }
@@ -203,7 +199,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     let file = loader.nameless(&folder.root);
     let path = folder.root.display();
     let message = if roots.is_empty() {
-        format!("every manifest in `{path}` is referenced by another one, so none is the entry")
+        format!("every manifest in `{path}` is used by another one, so there is no entry")
     } else {
         format!("`{path}` has {} manifests that could be the target", roots.len())
     };

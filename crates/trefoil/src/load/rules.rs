@@ -27,9 +27,9 @@ pub const FOLDER_LIMIT: &str = "folder-limit";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
-    (NOT_FOUND, "there is nothing at this path"),
+    (NOT_FOUND, "no file or folder at this path"),
     (UNREADABLE, "the file or folder cannot be read"),
-    (ENV_FILE, "an environment file that the manifest names cannot be read"),
+    (ENV_FILE, "an environment file of the manifest cannot be read"),
     (OUTSIDE, "a path in a file leads outside the project"),
     (NOTHING, "the folder has no manifest"),
     (UNKNOWN_ID, "no manifest in the folder has this id"),

@@ -143,7 +143,7 @@ impl<'d, 'p> Planner<'d, 'p> {
         }
         around.notes.extend(node.notes.iter().cloned());
         if step.asks_again() {
-            around.notes.push("asked once more if the answer does not match its schema".to_owned());
+            around.notes.push("called again if the answer does not match its schema".to_owned());
         }
         around.times = around.times.times(&Bound::known(tries(step)));
         let sort = describe::sort(&step.kind);

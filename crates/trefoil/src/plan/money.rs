@@ -161,18 +161,20 @@ impl Money {
         if !self.expected.is_zero() {
             let expected = dollars(&self.expected);
             lines.push(format!(
-                "expected: about {expected}{more} (loops once, 1,000 tokens an answer, 500 a placeholder)"
+                "expected: about {expected}{more} (each loop once, 1,000 tokens per answer, 500 per placeholder)"
             ));
             lines.push(match &self.at_most {
                 Some(bound) => format!("at most: {}{more} (prompts as long as the context window)", dollars(bound)),
-                None => format!("at most: not known, as is the context window of {}", self.endless.join(", ")),
+                None => {
+                    format!("at most: unknown, because the context window of {} is unknown", self.endless.join(", "))
+                }
             });
             if !self.unlimited.is_empty() {
                 lines.push(format!("answers without `max_tokens`: {}", self.unlimited.join(", ")));
             }
         }
         if !self.unpriced.is_empty() {
-            lines.push(format!("price not known: {}", self.unpriced.join(", ")));
+            lines.push(format!("price unknown: {}", self.unpriced.join(", ")));
         }
         lines
     }

@@ -130,7 +130,7 @@ pub fn sources(said: &SecretSources) -> Vec<SourceState> {
     if let Some(program) = said.command.first() {
         all.push(SourceState {
             name: "command",
-            says: Ok(format!("`{program}` is asked for names that are not above")),
+            says: Ok(format!("`{program}` is called for names that are not listed above")),
         });
     }
     if let Some(vault) = Vault::of_user().filter(|vault| door::is_there(vault.path())) {
@@ -158,7 +158,7 @@ pub fn missing(program: &Program, secrets: &dyn Secrets) -> Vec<Diagnostic> {
             }
             if let Some(why) = secrets.problem(kind, &name) {
                 let message = format!("the secret `{name}` cannot be read: {why}");
-                found.push(Diagnostic::error(MISSING, at, message).help("run `trefoil doctor` to try all sources"));
+                found.push(Diagnostic::error(MISSING, at, message).help("run `trefoil doctor` to test all sources"));
             } else if secrets.get(kind, &name).is_none() {
                 let help =
                     format!("set it with `trefoil secrets set {name}`, or in the environment as `{}`", variable(&name));

@@ -33,7 +33,7 @@ pub struct Passphrase {
 }
 
 impl Passphrase {
-    /// With a salt that nobody has. None: this machine has no random numbers.
+    /// With a salt that nobody has. None: the system's random number generator failed.
     pub fn new() -> Option<Self> {
         let mut salt = [0; SALT];
         SystemRandom::new().fill(&mut salt).ok()?;

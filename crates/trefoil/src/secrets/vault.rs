@@ -36,10 +36,10 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
     /// No home.
-    #[error("there is no folder for secrets: set `TREFOIL_CONFIG_DIR`")]
+    #[error("no folder for secrets: set `TREFOIL_CONFIG_DIR`")]
     NoFolder,
     /// Not a name.
-    #[error("`{0}` is not a name: use letters, digits, `_` and `-`, and start with a letter or `_`")]
+    #[error("`{0}` is not a valid name: use letters, digits, `_` and `-`, and start with a letter or `_`")]
     NotAName(String),
     /// Nothing to keep.
     #[error("the value is empty")]
@@ -54,22 +54,22 @@ pub enum VaultError {
     #[error("`{0}` is damaged, or written by a later version")]
     Damaged(String),
     /// The key is not 32 bytes.
-    #[error("{0} is not a key: 32 bytes in base64")]
+    #[error("{0} is not a valid key: it must be 32 bytes in base64")]
     NotAKey(String),
     /// Another key.
-    #[error("`{0}` was written with another key")]
+    #[error("`{0}` was encrypted with a different key")]
     OtherKey(String),
     /// Nobody said it.
     #[error("`{0}` is protected by a passphrase, and `{VARIABLE}` is not set", VARIABLE = passphrase::VARIABLE)]
     NoPassphrase(String),
     /// It is another one.
-    #[error("this is not the passphrase of `{0}`")]
+    #[error("wrong passphrase for `{0}`")]
     WrongPassphrase(String),
     /// Too easy to guess.
     #[error("the passphrase is too short: use at least {SHORTEST} characters")]
     ShortPassphrase,
     /// No key comes of it.
-    #[error("no key can be made of this passphrase")]
+    #[error("cannot derive a key from this passphrase")]
     BadPassphrase,
 }
 
@@ -78,9 +78,7 @@ impl VaultError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::NoPassphrase(_) => Some(format!("set `{}`, or run the command in a terminal", passphrase::VARIABLE)),
-            Self::OtherKey(_) => {
-                Some(format!("set `{KEY}`, or restore `secrets.key`, as it was when the file was written"))
-            }
+            Self::OtherKey(_) => Some(format!("set `{KEY}`, or restore the original `secrets.key`")),
             _ => None,
         }
     }
@@ -281,7 +279,7 @@ impl Vault {
         let mut bytes = [0; 32];
         SystemRandom::new()
             .fill(&mut bytes)
-            .map_err(|_| failed(&self.key_file, &"this machine has no random numbers"))?;
+            .map_err(|_| failed(&self.key_file, &"the system's random number generator failed"))?;
         let text = STANDARD.encode(bytes);
         put(&self.key_file, text.as_bytes())?;
         key_of(&text).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))

@@ -21,19 +21,19 @@ const MOST_MODELS: usize = 8;
 
 /// The tables that count only from the operator, and what they would do.
 pub const TABLES: &[(&str, &str)] = &[
-    ("models", "choose the models that are called"),
+    ("models", "choose the models"),
     ("providers", "choose where prompts and keys are sent"),
-    ("prices", "say what model calls cost"),
+    ("prices", "set the prices of models"),
     ("paths", "let manifests read files outside the project"),
-    ("http", "let tools call hosts that are not public, and send them values of the environment and secrets"),
+    ("http", "let tools call hosts that are not public, and send them secrets and environment values"),
     ("secrets", "read secrets from a command or a file"),
     ("tools", "run programs as tools"),
-    ("mcp", "start or call servers that have tools"),
+    ("mcp", "start or call MCP servers"),
     ("python", "choose the program that runs Python functions"),
-    ("run", "let steps run commands, or choose what limits on money set aside"),
-    ("limits", "choose how many model calls are made at once and how fast"),
-    ("store", "choose which of your runs are deleted"),
-    ("recovery", "decide whether commands and tool calls are done again after a crash"),
+    ("run", "let steps run commands, or choose what cost limits reserve"),
+    ("limits", "limit the number and rate of model calls"),
+    ("store", "delete old runs"),
+    ("recovery", "decide whether commands and tool calls are repeated after a crash"),
 ];
 
 /// A table of a file that needs trust.
@@ -221,8 +221,7 @@ impl SettingsReading<'_> {
         let (mut input, mut output) = (None, None);
         for (key, value) in table {
             let Some(dollars) = dollars(value.get_ref()) else {
-                let message =
-                    format!("`{}` must be a number of dollars for a million tokens, 0 or more", key.get_ref());
+                let message = format!("`{}` must be dollars per million tokens, 0 or more", key.get_ref());
                 self.wrong(value.span(), &message);
                 continue;
             };
@@ -233,7 +232,7 @@ impl SettingsReading<'_> {
                 "cache_write" => rates.cache_write = Some(dollars),
                 name => {
                     let keys = "`input`, `output`, `cache_read`, `cache_write`";
-                    self.wrong(key.span(), &format!("a price has no key `{name}`; its keys are {keys}"));
+                    self.wrong(key.span(), &format!("unknown key `{name}` in a price; its keys are {keys}"));
                 }
             }
         }
@@ -249,9 +248,9 @@ impl SettingsReading<'_> {
         match (has(Api::Chat), has(Api::Responses)) {
             (true, true) => "`api` must be `\"chat\"` or `\"responses\"`".to_owned(),
             (true, false) => {
-                format!("`api` must be `\"chat\"`, or be removed for the interface that only `{provider}` has")
+                format!("`api` must be `\"chat\"`; remove it to use the native API of `{provider}`")
             }
-            (false, _) => format!("`{provider}` has only one interface; remove `api`"),
+            (false, _) => format!("`{provider}` has only one API; remove `api`"),
         }
     }
 
@@ -356,7 +355,7 @@ impl SettingsReading<'_> {
             match one.get_ref().as_str().unwrap_or_default().parse() {
                 Ok(host) => self.found.settings.http.allow.push(host),
                 Err(NotAHost(_)) => {
-                    self.wrong(one.span(), "not a host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`");
+                    self.wrong(one.span(), "invalid host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`");
                 }
             }
         }

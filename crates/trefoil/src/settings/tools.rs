@@ -50,7 +50,7 @@ impl SettingsReading<'_> {
                 "description" => description = Some(text(value)?.to_owned()),
                 other => {
                     let keys = "`flow`, `description`";
-                    return Err((key.span(), format!("unknown key `{other}` beside `flow`; its keys are {keys}")));
+                    return Err((key.span(), format!("unknown key `{other}` next to `flow`; the keys are {keys}")));
                 }
             }
         }
@@ -233,7 +233,7 @@ fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {
     let all = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
     let all: Option<Vec<&str>> = all.flatten();
     all.map(|all| all.into_iter().map(str::to_owned).collect())
-        .ok_or_else(|| (value.span(), "it must be a list of texts".to_owned()))
+        .ok_or_else(|| (value.span(), "it must be a list of strings".to_owned()))
 }
 
 /// A program and its arguments. A text would need a shell to be read.

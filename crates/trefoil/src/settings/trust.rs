@@ -43,10 +43,10 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// No project file is there.
-    #[error("there is no `trefoil.toml` in or above `{0}`")]
+    #[error("no `trefoil.toml` in or above `{0}`")]
     NoProject(String),
     /// No place to remember it in.
-    #[error("there is no configuration folder: set `TREFOIL_CONFIG_DIR`")]
+    #[error("no configuration folder: set `TREFOIL_CONFIG_DIR`")]
     NoFolder,
     /// A file could not be read or written.
     #[error("`{0}`: {1}")]

@@ -26,7 +26,7 @@ impl Pending {
             _ => {}
         }
         let name = path.file_name().ok_or_else(|| std::io::Error::other("it is not a file name"))?;
-        let mut failed = std::io::Error::other("there is no free name next to it");
+        let mut failed = std::io::Error::other("no free name for a temporary file next to it");
         for attempt in 0..100u32 {
             let mut beside = std::ffi::OsString::from(".");
             beside.push(name);

@@ -140,14 +140,14 @@ fn a_run_that_nobody_knows_and_an_engine_without_a_store_say_so() {
     let folder = Folder::with(&[]);
     runtime().block_on(async {
         let unknown = Engine::new().store(store(&folder)).resume("0123").await.unwrap_err();
-        expect!["there is no run `0123`"].assert_eq(unknown.to_string().lines().next().unwrap());
+        expect!["unknown run `0123`"].assert_eq(unknown.to_string().lines().next().unwrap());
         let without = Engine::new().resume("0123").await.unwrap_err();
         expect![[r#"
             the run did not start
 
             error[no-store]: the engine has no store
              |
-             = help: give it one with `Engine::store`"#]]
+             = help: set one with `Engine::store`"#]]
         .assert_eq(&without.to_string());
     });
 }

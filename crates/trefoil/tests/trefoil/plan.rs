@@ -225,7 +225,7 @@ fn money_is_what_a_straight_run_costs_and_what_any_run_costs_at_most() {
                 input: { userQuery: x }\n";
     // In: 500 for the placeholder in each of the two messages; out: 100 at ten. At most: a window of 128,000, four times.
     expect![[r#"
-        expected: about $0.00202 (loops once, 1,000 tokens an answer, 500 a placeholder)
+        expected: about $0.00202 (each loop once, 1,000 tokens per answer, 500 per placeholder)
         at most: $0.516 (prompts as long as the context window)
     "#]]
     .assert_eq(&trimmed(&money(&[("main.yaml", main), ("a.yaml", agent)], "#main", &["openai:gpt-4o-mini"])));
@@ -246,11 +246,11 @@ fn money_of_a_list_is_per_item_and_without_a_limit_of_its_own_an_answer_fills_th
 fn money_of_a_model_without_a_price_or_without_a_window_is_said_to_be_unknown() {
     let files = [("a.yaml", AGENT)];
     expect![[r#"
-        price not known: openai:m
+        price unknown: openai:m
     "#]]
     .assert_eq(&trimmed(&money(&files, "#a", &[])));
     let told = money(&files, "#a", &["openai:m"]);
-    assert!(told.contains("at most: not known, as is the context window of openai:m"), "{told}");
+    assert!(told.contains("at most: unknown, because the context window of openai:m is unknown"), "{told}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn values_that_double_end_the_run_at_the_step_that_makes_one_too_many() {
         format!("apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: grow }}\nspec:\n  initial_state: S0\n  states:\n{states}"),
     );
     let ran = run(&folder, &["run", "a.yaml", "--no-check"]);
-    ran.silent(1).says(&["LIMIT_EXCEEDED", "the values of this run take more than 256 MB", "S"]);
+    ran.silent(1).says(&["LIMIT_EXCEEDED", "the values of this run need more than 256 MB", "S"]);
 }
 
 /// A server that answers every request with the same bytes.

@@ -138,7 +138,7 @@ fn hovering_a_name_says_what_its_schema_tells() {
     }
     let flow = SIRENSPEC.replace("Be short.", "{{ _budget.total_tokens }}");
     let text = said(&mut one(&flow), "{{ _bud‸get");
-    assert!(text.contains("what the run has used so far"), "{text}");
+    assert!(text.contains("the run's usage so far"), "{text}");
     let text = with(&mut one(&flow), "textDocument/hover", "a.yaml", "Plan f‸or", json!({}));
     assert_eq!(text, Value::Null);
 }

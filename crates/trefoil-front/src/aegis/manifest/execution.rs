@@ -211,7 +211,7 @@ fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &regex::Regex, stderr
             "remove the slashes; write flags at the start, as in `(?i)`",
         )
     } else if text.starts_with("$^") && !regex.is_match("") {
-        ("`pattern` never matches: nothing comes after the end", "`^` is the start, `$` is the end")
+        ("`pattern` never matches: `^` follows `$`", "`^` is the start, `$` is the end")
     } else {
         return;
     };

@@ -74,11 +74,11 @@ pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
 fn note(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Agent => "the answer of an agent",
-        Outcome::Command | Outcome::Echo => "what a command printed",
+        Outcome::Command | Outcome::Echo => "the output of a command",
         Outcome::Update => "an update of the Blackboard",
-        Outcome::Human => "what a person answered",
+        Outcome::Human => "a person's answer",
         Outcome::Parallel { .. } => "the answers of several agents, and their consensus",
-        Outcome::Container | Outcome::Containers(_) => "what a container printed",
+        Outcome::Container | Outcome::Containers(_) => "the output of a container",
         Outcome::Open => "the result of this state",
     }
 }

@@ -100,7 +100,7 @@ impl WorkflowRoot {
             return Found::Is(any().defined(Defined::Sometimes).read(source, self.depth + 1));
         }
         match self.keys(self.depth).get(name) {
-            Found::Is(entry) if name == "intent" => Found::Is(entry.note("the intent that the run was started with")),
+            Found::Is(entry) if name == "intent" => Found::Is(entry.note("the intent passed to the run")),
             found => found,
         }
     }
@@ -141,7 +141,7 @@ impl WorkflowRoot {
         let task = any()
             .defined(Defined::Sometimes)
             .read(Source::Member(fixed.input, path(&["task"])), next)
-            .note("the task that the run was started with");
+            .note("the task passed to the run");
         let storage = any().defined(Defined::Never).read(Source::missing(usize::from(self.depth) + 1), 0);
         let listed = Listed::new([
             ("context", context),

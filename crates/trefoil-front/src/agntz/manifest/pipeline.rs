@@ -191,7 +191,7 @@ fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n
                 if first.key.span.start < second.key.span.start { (first, second) } else { (second, first) };
             let message = format!("{a_what} cannot have both `ref` and `agent`");
             let d = Diagnostic::error("ambiguous-step", reader.at(second.key.span), message);
-            let d = d.help(format!("add `- ` to make it {a_what} of its own"));
+            let d = d.help(format!("add `- ` to make it a separate {}", a_what.trim_start_matches("a ")));
             reader.report(d.label(reader.at(first.key.span), format!("`{}` is here", first.key.value)));
             Target::Nobody
         }

@@ -201,7 +201,7 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
                 let at = policy.take("action").map_or(policy.head(), |e| e.value.span);
                 let message = "`action: use_default` without `default_output` returns an empty text";
                 let d = Diagnostic::warning("missing-key", policy.reader.at(at), message);
-                policy.reader.report(d.help("write the text to use instead of the answer: `default_output: \"...\"`"));
+                policy.reader.report(d.help("set the text to use instead: `default_output: \"...\"`"));
                 policy.take_nullable("default_output");
             }
             Some(OnFailure::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))

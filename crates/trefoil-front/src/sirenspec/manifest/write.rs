@@ -96,7 +96,7 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         reader.warning("bad-path", text.span, message);
     }
     if root == Root::Working && path.first().is_some_and(|s| **s == *"_budget") {
-        let message = "nothing can read what is written to `working._budget`: it holds what the run has used so far";
+        let message = "`working._budget` cannot be read: the name means the run's usage so far";
         let d = Diagnostic::warning("reserved-name", reader.at(text.span), message);
         reader.report(d.help("write to another path"));
     }

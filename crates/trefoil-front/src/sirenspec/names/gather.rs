@@ -207,7 +207,7 @@ fn note(kind: &NodeKind<'_>) -> String {
             Some(reference) => format!("the output of workflow `{}`", reference.value),
             None => "the output of a workflow".into(),
         },
-        NodeKind::Human(_) => "what a person answered".into(),
+        NodeKind::Human(_) => "a person's answer".into(),
         NodeKind::Tool(_) => "the result of a tool".into(),
         NodeKind::Broken => "a node".into(),
     }

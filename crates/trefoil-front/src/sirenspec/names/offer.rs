@@ -30,7 +30,7 @@ impl Here {
         names.splice(0..0, local);
         let environment = Entry::new(object_type()).note("environment variables: `env.NAME`");
         names.push(("env".into(), environment));
-        names.push(("_budget".into(), Entry::new(spent_type()).note("what the run has used so far")));
+        names.push(("_budget".into(), Entry::new(spent_type()).note("the run's usage so far")));
         names
     }
 
@@ -40,7 +40,7 @@ impl Here {
         for (root, prefix) in [(Root::Working, "working."), (Root::Output, "output.")] {
             names.extend(self.known.keys.names(root, prefix, &|node| self.as_offered(node)));
         }
-        names.push(("_budget".into(), Entry::new(spent_type()).note("what the run has used so far")));
+        names.push(("_budget".into(), Entry::new(spent_type()).note("the run's usage so far")));
         names
     }
 
@@ -68,7 +68,7 @@ impl Here {
             }
             let number = |note: &str| Entry::new(integer_type()).note(note);
             names.push(("index".into(), number("the position of this instance, from 0")));
-            names.push(("total".into(), number("how many instances there are")));
+            names.push(("total".into(), number("the number of instances")));
             names.extend(self.own_inputs().iter().map(|(name, at)| {
                 let entry = Entry::new(ir::any()).declared(Some(*at)).note("an input of this instance");
                 (format!("inputs.{name}").into(), entry)

@@ -352,7 +352,7 @@ fn unknown_judges_are_a_warning_and_the_program_lists_them() {
         &files,
         expect![[r#"
             warning worker.yaml 9:40 unknown-reference: no agent in this folder is named `juge` (did you mean `judge`?) [judge.yaml 3:19 `judge` is declared here] {fix: "judge"}
-            warning worker.yaml 10:45 unknown-reference: no agent in this folder is named `0a1b2c3d-0000-1111-2222-333344445555` (write the agent's `metadata.name`: ids of a server are not known here)
+            warning worker.yaml 10:45 unknown-reference: no agent in this folder is named `0a1b2c3d-0000-1111-2222-333344445555` (write the agent's `metadata.name`; ids on a server are not known here)
         "#]],
     );
     let missing = load(&files).lowered.unwrap().program.missing_agents;

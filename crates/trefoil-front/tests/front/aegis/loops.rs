@@ -64,7 +64,7 @@ fn patterns_that_nothing_is_found_by() {
         (
             "pattern: '$^[a-z]'",
             expect![[r#"
-                warning 7:70 invalid-regex: `pattern` never matches: nothing comes after the end (`^` is the start, `$` is the end)
+                warning 7:70 invalid-regex: `pattern` never matches: `^` follows `$` (`^` is the start, `$` is the end)
             "#]],
         ),
         ("pattern: '^$', target: stderr", expect![""]),

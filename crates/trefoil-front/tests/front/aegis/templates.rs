@@ -111,7 +111,7 @@ fn tags_of_other_template_languages() {
       transitions: [{ target: END }]
 ",
         expect![[r#"
-            error 12:30 template-unknown-helper: there is no `elif` (write `{{else if input}}`) {maybe: "else if input"}
+            error 12:30 template-unknown-helper: unknown tag `elif` (write `{{else if input}}`) {maybe: "else if input"}
             error 13:28 template-bad-arguments: `else` cannot have a condition (write `{{else if (eq input 'x')}}`)
             error 14:9 template-syntax: a tag inside a tag (tags cannot be nested; to look up a property by a value, write `{{lookup input name}}`)
             error 15:9 template-unknown-block: `input.goal` is a path, not a block (write `{{#with input.goal}}`, or for a list `{{#each input.goal}}`)
@@ -144,8 +144,8 @@ fn everything_at_once_and_what_comes_first() {
     check_one(
         &prompt("{{this}} {{.}} {{json this}} {{#each input.l}}{{this}}{{.}}{{/each}}"),
         expect![[r#"
-            warning 7:34 loop-variable: `this` is not in a block, so it prints everything as JSON (write the path of the value; to print everything, write `{{json this}}`)
-            warning 7:43 loop-variable: `.` is not in a block, so it prints everything as JSON (write the path of the value; to print everything, write `{{json this}}`)
+            warning 7:34 loop-variable: `this` is outside a block, so it prints the whole state as JSON (write the path of the value; to print the whole state, write `{{json this}}`)
+            warning 7:43 loop-variable: `.` is outside a block, so it prints the whole state as JSON (write the path of the value; to print the whole state, write `{{json this}}`)
         "#]],
     );
     check_one(
@@ -245,8 +245,8 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
         expect![[r#"
             warning 8:30 unknown-reference: no agent in this folder is named `x` (only the embedded model can stand in for it; for any other model, add its manifest to the folder)
             warning 8:43 loop-variable: `@index` is always empty: it has a value only in `{{#each}}`
-            warning 8:54 loop-variable: `../x` is always empty: it leads out of more blocks than there are
-            warning 8:63 loop-variable: `this.x` is not in a block: `this` is an item only in `{{#each}}` (write the whole path)
+            warning 8:54 loop-variable: `../x` is always empty: it leaves more blocks than are open
+            warning 8:63 loop-variable: `this.x` is outside a block: `this` is an item only in `{{#each}}` (write the whole path)
             warning 8:74 unresolved-name: `json` is a helper without an argument, so it is read as the name of a key (write its argument after it)
         "#]],
     );

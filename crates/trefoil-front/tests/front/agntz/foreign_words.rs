@@ -96,37 +96,37 @@ fn operators_of_other_languages_are_one_mistake() {
         (
             "{{q}} == x AND {{ok}} == true",
             expect![[r#"
-                error 7:23 condition-bad-operator: there is no operator `AND` (write `&&`) {maybe: "&&"}
+                error 7:23 condition-bad-operator: unknown operator `AND` (write `&&`) {maybe: "&&"}
             "#]],
         ),
         (
             "{{ok}} OR {{q}}",
             expect![[r#"
-                error 7:19 condition-bad-operator: there is no operator `OR` (write `||`) {maybe: "||"}
+                error 7:19 condition-bad-operator: unknown operator `OR` (write `||`) {maybe: "||"}
             "#]],
         ),
         (
             "{{q}} contains x",
             expect![[r#"
-                error 7:18 condition-bad-operator: there is no operator `contains` (the operators are `==`, `!=`, `<`, `>`, `<=`, `>=`; for anything else, let an agent decide and compare its answer)
+                error 7:18 condition-bad-operator: unknown operator `contains` (the operators are `==`, `!=`, `<`, `>`, `<=`, `>=`; for anything else, let an agent decide and compare its answer)
             "#]],
         ),
         (
             "{{n}} = > 8",
             expect![[r#"
-                error 7:18 condition-bad-operator: there is no operator `= >` (write `>=`) {fix: ">="}
+                error 7:18 condition-bad-operator: unknown operator `= >` (write `>=`) {fix: ">="}
             "#]],
         ),
         (
             "{{n}} ≥ 8",
             expect![[r#"
-                error 7:18 condition-bad-operator: there is no operator `≥` (write `>=`) {fix: ">="}
+                error 7:18 condition-bad-operator: unknown operator `≥` (write `>=`) {fix: ">="}
             "#]],
         ),
         (
             "{{q}} ~= x",
             expect![[r#"
-                error 7:18 condition-bad-operator: there is no operator `~=` (patterns are not supported; compare whole values with `==` or `!=`)
+                error 7:18 condition-bad-operator: unknown operator `~=` (patterns are not supported; compare whole values with `==` or `!=`)
             "#]],
         ),
     ] {
@@ -145,25 +145,25 @@ fn a_value_is_not_computed() {
         (
             "{{n}} >= 80",
             expect![[r#"
-                warning 7:14 not-computed: `{{n}} >= 80` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+                warning 7:14 not-computed: `{{n}} >= 80` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
             "#]],
         ),
         (
             "{{ok}} || {{q}}",
             expect![[r#"
-                warning 7:14 not-computed: `{{ok}} || {{q}}` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+                warning 7:14 not-computed: `{{ok}} || {{q}}` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
             "#]],
         ),
         (
             "{{n}} > 3 ? yes : no",
             expect![[r#"
-                warning 7:14 not-computed: `{{n}} > 3 ? yes : no` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+                warning 7:14 not-computed: `{{n}} > 3 ? yes : no` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
             "#]],
         ),
         (
             "{{ok}} == true",
             expect![[r#"
-                warning 7:14 not-computed: `{{ok}} == true` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+                warning 7:14 not-computed: `{{ok}} == true` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
             "#]],
         ),
     ] {
@@ -184,7 +184,7 @@ fn what_another_system_computes_is_text_here() {
     check_one(
         &tool("{{n}} == true"),
         expect![[r#"
-            warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+            warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
         "#]],
     );
     for filter in ["age >= {{n}}", "{{q}} == {{n}}", "{{q}} && {{n}}", "name == {{q}} && age > 3"] {

@@ -129,7 +129,7 @@ inputSchema: { q: string }
             error agent.yaml 6:61 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {maybe: "writing"}
             error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? its properties are `body`) [web.yaml 6:17 `body` is declared here] {fix: "body"}
             error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? available: `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here] {fix: "webResearcher"}
-            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always empty (give the agent an `outputSchema` to get an object, or remove the rest of the path)
+            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always empty (add an `outputSchema` to the agent to get an object, or remove the rest of the path)
             error agent.yaml 13:11 unresolved-name: `writer` is not defined here (write `writing`, where the output of `writer` is) {fix: "writing"}
         "#]],
     );
@@ -206,7 +206,7 @@ steps:
 "#,
         expect![[r#"
             warning 5:86 unresolved-name: `topic` is always null: the step has no `input` (an agent does not see the state of its pipeline: pass it with `input: { topic: "{{topic}}" }`)
-            warning 5:107 unresolved-name: `userQuery` is always null: the step has no `input` (add `input: { ... }` to the step: earlier results are not passed on by themselves)
+            warning 5:107 unresolved-name: `userQuery` is always null: the step has no `input` (add `input: { ... }` to the step: earlier results are not passed on automatically)
             warning 6:96 unresolved-name: `tone` is always null: the step's `input` does not have it (an agent does not see the state of its pipeline: pass it with `input: { tone: "{{tone}}" }`)
         "#]],
     );
@@ -345,7 +345,7 @@ steps:
     input: { x: "{{secrets.C}}" }
 "#,
         expect![[r#"
-            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (remove it: a prompt must not contain secrets) [10:104 it is put into the prompt here]
+            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (remove it: a prompt must not contain secrets) [10:104 inserted into the prompt here]
             error 14:20 secret-in-prompt: the secret `C` would be sent to the model (remove it: a prompt must not contain secrets)
         "#]],
     );
@@ -376,7 +376,7 @@ steps:
             error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) [3:16 `topic` is declared here] {fix: "topic"}
             error 11:34 template-bad-path: the path `a b` contains a space (a literal `{{` cannot be escaped here; pass such text in as a value)
             error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? available: `topic`) [3:16 `topic` is declared here] {fix: "topic"}
-            error 12:21 condition-bad-operator: there is no operator `===` (write `==`) {fix: "=="}
+            error 12:21 condition-bad-operator: unknown operator `===` (write `==`) {fix: "=="}
         "#]],
     );
 }

@@ -253,14 +253,14 @@ fn an_output_is_no_schema() {
     look(
         "{ summary: string, score: number, all: \"{{sum}}\" }",
         expect![[r#"
-            warning p.yaml 5:20 not-a-placeholder: `string` is text here, not a type: the result is this word {maybe: "\"{{sum.summary}}\""}
-            warning p.yaml 5:35 not-a-placeholder: `number` is text here, not a type: the result is this word (write a template for each entry of `output`, such as `"{{step.property}}"`)
+            warning p.yaml 5:20 not-a-placeholder: `string` is text here, not a type, so the result is this word {maybe: "\"{{sum.summary}}\""}
+            warning p.yaml 5:35 not-a-placeholder: `number` is text here, not a type, so the result is this word (write a template for each entry of `output`, such as `"{{step.property}}"`)
         "#]],
     );
     look(
         "{ summary: { type: string } }",
         expect![[r#"
-            warning p.yaml 5:28 not-a-placeholder: `string` is text here, not a type: the result is this word (write a template for each entry of `output`, such as `"{{step.property}}"`)
+            warning p.yaml 5:28 not-a-placeholder: `string` is text here, not a type, so the result is this word (write a template for each entry of `output`, such as `"{{step.property}}"`)
         "#]],
     );
     look("{ summary: \"{{sum.summary}}\", kind: string, note: \"string\" }", expect![""]);

@@ -72,7 +72,7 @@ inputSchema:
             error 12:16 invalid-schema: `enum` is empty, so no value is valid
             error 13:17 wrong-type: `anyOf` must be a list of at least one schema, not a list
             warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?) {fix: "minimum"}
-            error 15:20 invalid-schema: `required` must be a list of names, not a boolean (write it next to `properties`, with the names of the required ones)
+            error 15:20 invalid-schema: `required` must be a list of names, not a boolean (write a list of required names next to `properties`)
             error 16:17 invalid-schema: a type must be text (write `"null"` in quotes)
             error 17:8 wrong-type: a schema must be a mapping, not a list (write `key: value` on each line, without a dash before it)
         "#]],
@@ -208,7 +208,7 @@ outputSchema:
     check(
         &closed,
         expect![[r#"
-            error 8:14 invalid-schema: `m` is required but not in `properties`, and no others are allowed, so no value is valid (did you mean `n`?) [9:3 no others] {maybe: "n"}
+            error 8:14 invalid-schema: `m` is required but not in `properties`, and additional properties are not allowed, so no value is valid (did you mean `n`?) [9:3 no others] {maybe: "n"}
         "#]],
     );
 }
@@ -374,7 +374,7 @@ fn one_input_has_one_answer() {
     check_one(
         &agent("input: x, output: b"),
         expect![[r#"
-            warning 7:14 schema-mismatch: this example has another answer for the same input (keep the correct one) [6:14 the same input]
+            warning 7:14 schema-mismatch: this example has a different answer for the same input (keep the correct one) [6:14 the same input]
         "#]],
     );
     silent(&agent("input: x, output: a"), "schema-mismatch");

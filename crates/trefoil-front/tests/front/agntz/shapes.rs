@@ -19,8 +19,8 @@ fn a_value_of_another_form_is_shown_in_the_right_one() {
     check_one(
         "id: a\nkind: sequential\nsteps:\n  ref: b\n",
         expect![[r#"
-        error 4:3 wrong-type: `steps` must be a list, not a mapping (start each entry with a dash: `- ref: ...`, and align its other keys with `ref`)
-    "#]],
+            error 4:3 wrong-type: `steps` must be a list, not a mapping (start each entry with a dash (`- ref: ...`), and align its other keys with `ref`)
+        "#]],
     );
     check_one(
         "id: a\nkind: llm\nmodel: anthropic:claude-x\ninstruction: Go.\n",
@@ -118,14 +118,14 @@ fn a_key_of_a_step_in_its_input_is_not_passed_on_silently() {
         &main("", "when: \"{{t}} != ''\""),
         expect![[r#"
         error 13:7 unknown-input: `when` is a key of the step, but here it is passed to `b`, so the step always runs (align it with `input`) [11:5 in this map]
-        warning 13:13 not-computed: `{{t}} != ''` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+        warning 13:13 not-computed: `{{t}} != ''` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
     "#]],
     );
     // Where the agent takes it, it is its own.
     check_one(
         &main("      inputSchema: { t: string, when: string }\n", "when: \"{{t}} != ''\""),
         expect![[r#"
-        warning 14:13 not-computed: `{{t}} != ''` is text here: nothing is compared (compare in `when` or `until`, or let an agent answer it in its `outputSchema`)
+        warning 14:13 not-computed: `{{t}} != ''` is text here: nothing is compared (compare in `when` or `until`, or declare it in an agent's `outputSchema`)
     "#]],
     );
 }

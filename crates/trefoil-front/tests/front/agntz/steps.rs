@@ -18,7 +18,7 @@ steps:
 "#,
         expect![[r#"
             error 4:5 missing-key: a step needs `ref` or `agent` (write `ref: ID` to call another manifest, or `agent:` to define one here)
-            error 6:5 ambiguous-step: a step cannot have both `ref` and `agent` (add `- ` to make it a step of its own) [5:5 `ref` is here]
+            error 6:5 ambiguous-step: a step cannot have both `ref` and `agent` (add `- ` to make it a separate step) [5:5 `ref` is here]
             error 7:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: writer`) {maybe: 7:5 "ref"}
             error 8:5 wrong-type: a step must be a mapping, not text
         "#]],
@@ -402,8 +402,8 @@ inputSchema: { type: object, properties: { a: { type: string } } }
         &manifests,
         expect![[r#"
             error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, but the step has no `input` (add `input: { a: "{{...}}" }` to the step) [needs.yaml 5:16 declared here] [needs.yaml 5:60 declared here]
-            warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: the step has no `input`, and the agent no `prompt` (add `input` to the step, or `prompt` to the agent: earlier results are not passed on by themselves)
-            warning agent.yaml 7:5 missing-input: `reads` reads its input, but the step has no `input`, so it is null (add `input` to the step: earlier results are not passed on by themselves)
+            warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: the step has no `input`, and the agent no `prompt` (add `input` to the step, or `prompt` to the agent: earlier results are not passed on automatically)
+            warning agent.yaml 7:5 missing-input: `reads` reads its input, but the step has no `input`, so it is null (add `input` to the step: earlier results are not passed on automatically)
         "#]],
     );
 }
@@ -491,7 +491,7 @@ steps:
         expect![[r#"
             error 6:12 condition-syntax: parentheses are not supported here (`&&` binds tighter than `||`; write out the alternatives)
             error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text in quotes)
-            error 6:28 condition-bad-operator: there is no operator `!` (`!` is not supported; write `== false`, `== null` or `!=`)
+            error 6:28 condition-bad-operator: unknown operator `!` (`!` is not supported; write `== false`, `== null` or `!=`)
             error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? available: `n`, `b`, `a`) [3:16 `n` is declared here] {maybe: "n"}
         "#]],
     );

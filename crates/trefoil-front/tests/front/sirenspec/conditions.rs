@@ -160,20 +160,20 @@ fn signs_that_mean_something_else_are_not_mended() {
         (
             r#"working.cat =~ "a""#,
             expect![[r#"
-                error 9:24 condition-bad-operator: `=~` is not supported here (patterns are not supported; `"word" in working.path` finds a word, and `!=` compares values)
+                error 9:24 condition-bad-operator: `=~` is not supported here (patterns are not supported; use `"word" in working.path` to find a word, and `!=` to compare values)
             "#]],
         ),
         (
             r#"working.cat ~= "a""#,
             expect![[r#"
-                error 9:24 condition-bad-operator: `~=` is not supported here (patterns are not supported; `"word" in working.path` finds a word, and `!=` compares values)
+                error 9:24 condition-bad-operator: `~=` is not supported here (patterns are not supported; use `"word" in working.path` to find a word, and `!=` to compare values)
             "#]],
         ),
         (
             r#"working.cat | lower == "a""#,
             expect![[r#"
                 error 9:24 condition-bad-operator: `|` is not supported here (filters are not supported; values are compared as they are)
-                error 9:26 condition-unknown-name: unknown name `lower` (put text in quotes; write `working.lower` for what a node wrote)
+                error 9:26 condition-unknown-name: unknown name `lower` (put text in quotes; write `working.lower` for a value that a node wrote)
             "#]],
         ),
     ] {

@@ -78,7 +78,7 @@ fn names_that_nobody_defines() {
     check_one(
         &second("{{ item.name }}"),
         expect![[r#"
-            error 2:89 loop-variable: `item` is defined only inside a factory (node `reply` is not a factory; use `{{ item.name | default('...') }}` where an agent works in both)
+            error 2:89 loop-variable: `item` is defined only inside a factory (node `reply` is not a factory; write `{{ item.name | default('...') }}` if the agent is used in both)
         "#]],
     );
     check_one(
@@ -101,13 +101,13 @@ fn a_default_makes_it_a_warning() {
     check_one(
         &second("{{ working.context | default('none provided') }}"),
         expect![[r#"
-            warning 2:89 unresolved-name: `working.context` is not defined: `working` has no `context`; it is always `none provided`
+            warning 2:89 unresolved-name: `working.context` is not defined: `working` has no `context`; its value is always `none provided`
         "#]],
     );
     check_one(
         &second("{{ plan.outptu | json_or_default('[]') }}"),
         expect![[r#"
-            warning 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?) {maybe: 2:94 "output"}
+            warning 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu`; its value is always `[]` (did you mean `plan.output`?) {maybe: 2:94 "output"}
         "#]],
     );
 }
@@ -294,8 +294,8 @@ fn the_environment_decides_nothing() {
             "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ env.LIST | default('[]') }}\", writes: working.f}\n  g: {type: factory, agent: a, swarm_size: \"{{ env.N }}\", writes: working.g}\n",
         ),
         expect![[r#"
-            error 4:46 env-decides: `env.LIST` cannot be used in `for_each`: what a run does must not depend on the environment (pass the value as a field of `input`)
-            error 5:48 env-decides: `env.N` cannot be used in `swarm_size`: what a run does must not depend on the environment (pass the value as a field of `input`)
+            error 4:46 env-decides: `env.LIST` cannot be used in `for_each`: the steps of a run must not depend on the environment (pass the value as a field of `input`)
+            error 5:48 env-decides: `env.N` cannot be used in `swarm_size`: the steps of a run must not depend on the environment (pass the value as a field of `input`)
         "#]],
     );
 }
@@ -330,7 +330,7 @@ fn an_agent_of_two_factories_is_told_which_one_lacks_the_input() {
     check_one(
         &flow("{{ inputs.k | default('-') }}", nodes),
         expect![[r#"
-            warning 2:45 unresolved-name: in `f1`, `inputs.k` is not defined: `inputs` has no `k`; there it is always `-` (declare it: `input: {k: ...}`)
+            warning 2:45 unresolved-name: in `f1`, `inputs.k` is not defined: `inputs` has no `k`; its value there is always `-` (declare it: `input: {k: ...}`)
         "#]],
     );
     check_one(

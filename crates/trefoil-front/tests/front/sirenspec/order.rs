@@ -98,7 +98,7 @@ fn cycles_of_templates() {
     check_one(
         text,
         expect![[r#"
-            error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only what ended before it) [4:38 `two` reads `one.output` of `one`] [3:38 `one` reads `two.output` of `two`]
+            error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only nodes that ended before it) [4:38 `two` reads `one.output` of `one`] [3:38 `one` reads `two.output` of `two`]
         "#]],
     );
     // It is reported where a node reads what comes after it. The same through paths that they write.
@@ -110,7 +110,7 @@ fn cycles_of_templates() {
     check_one(
         &format!("{text}  three: {{agent: b, writes: output.x}}\nedges: [{{from: two, to: three}}]\n"),
         expect![[r#"
-            error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only what ended before it) [4:38 `two` reads `first` of `one`] [3:38 `one` reads `second` of `two`]
+            error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (remove one of these references: a node can read only nodes that ended before it) [4:38 `two` reads `first` of `one`] [3:38 `one` reads `second` of `two`]
         "#]],
     );
 }

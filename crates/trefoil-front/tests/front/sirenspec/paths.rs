@@ -201,7 +201,7 @@ fn a_node_that_writes_where_another_leaves_its_result() {
     check_one(
         &nodes("working.draft.output", ""),
         expect![[r#"
-            warning 5:44 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is what `review` wrote (write `working.review.output`, or another path of its own) [4:3 this node]
+            warning 5:44 write-conflict: `review` overwrites the result of `draft`: afterwards `draft.output` is the value from `review` (write `working.review.output`, or another unused path) [4:3 this node]
         "#]],
     );
     check_one(&nodes("working.draft.notes", ""), expect![""]);
@@ -217,7 +217,7 @@ fn paths_that_are_written_where_something_else_stands() {
     check_one(
         &node("working._budget", "mail"),
         expect![[r#"
-            warning 4:25 reserved-name: nothing can read what is written to `working._budget`: it holds what the run has used so far (write to another path)
+            warning 4:25 reserved-name: `working._budget` cannot be read: the name means the run's usage so far (write to another path)
         "#]],
     );
     check_one(

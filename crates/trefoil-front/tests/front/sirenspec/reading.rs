@@ -498,7 +498,7 @@ fn edges() {
     check_one(
         &edges("  - {from: n, to: m, when: 'inputs.message == \"x\"'}\n"),
         expect![[r#"
-            error 5:29 condition-unknown-name: unknown name `inputs` (conditions read only `working`, `output` and `_budget`; let a node read it, and compare what that node writes)
+            error 5:29 condition-unknown-name: unknown name `inputs` (conditions read only `working`, `output` and `_budget`; have a node read it, and compare its result)
         "#]],
     );
 }

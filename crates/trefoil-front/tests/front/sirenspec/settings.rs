@@ -277,7 +277,7 @@ fn people_and_defaults_without_what_they_need() {
     check_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: output.n, on_failure: {action: use_default}}\n"),
         expect![[r#"
-            warning 4:56 missing-key: `action: use_default` without `default_output` returns an empty text (write the text to use instead of the answer: `default_output: "..."`)
+            warning 4:56 missing-key: `action: use_default` without `default_output` returns an empty text (set the text to use instead: `default_output: "..."`)
         "#]],
     );
     check_one(

@@ -14,7 +14,8 @@ pub fn check(name: Name<'_, '_>, found: &mut Found) {
     }
     if let Stand::Decides(key) = name.here().stand {
         let path = name.dotted();
-        let message = format!("`{path}` cannot be used in `{key}`: what a run does must not depend on the environment");
+        let message =
+            format!("`{path}` cannot be used in `{key}`: the steps of a run must not depend on the environment");
         let d = Diagnostic::error("env-decides", name.at(), message);
         found.push(d.help("pass the value as a field of `input`"));
     }

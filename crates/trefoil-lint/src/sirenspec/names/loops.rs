@@ -25,7 +25,7 @@ pub fn check(name: Name<'_, '_>, found: &mut Found) {
     let d = Diagnostic::error("loop-variable", name.at(), message);
     found.push(match name.here().who {
         Reading::Node(node) if !matches!(name.kind(node), Some(NodeKind::Factory(_))) => d.help(format!(
-            "node `{}` is not a factory; use `{{{{ {} | default('...') }}}}` where an agent works in both",
+            "node `{}` is not a factory; write `{{{{ {} | default('...') }}}}` if the agent is used in both",
             name.known().id(node),
             name.dotted()
         )),

@@ -166,8 +166,8 @@ fn after(before: &[&str], d: Diagnostic) -> Diagnostic {
 /// An error, or a warning where a default catches it.
 fn finding(name: Name<'_, '_>, message: String, help: Option<String>) -> Diagnostic {
     let (within, always) = match only_here(name) {
-        Some(node) => (format!("in `{node}`, "), "there it is always"),
-        None => (String::new(), "it is always"),
+        Some(node) => (format!("in `{node}`, "), "its value there is always"),
+        None => (String::new(), "its value is always"),
     };
     let (severity, message) = match &name.reference().default {
         None => (Severity::Error, format!("{within}{message}")),

@@ -180,8 +180,7 @@ impl Replay {
         let (then, now) = (&started.program, prepared.program.fingerprint().to_string());
         if then.semantics != SEMANTICS {
             notes.push(format!(
-                "the run began under version {} of the semantics and goes on under version {SEMANTICS}: every step that \
-                 ended is compared with what this version asks for",
+                "the run started under version {} of the semantics and continues under version {SEMANTICS}; every completed step is compared with this version's request",
                 then.semantics
             ));
         } else if then.fingerprint != now {

@@ -239,7 +239,7 @@ fn call(turn: &mut Turn<'_>, f: FrameId, it: &Conversation, text: Value, wanted:
                 Value::Null
             }
             Err(why) => {
-                notes.push(format!("the model called `{}`: {why}; it is told so", what.name));
+                notes.push(format!("the model called `{}`: {why}; this is reported to the model", what.name));
                 failure(&why)
             }
         };

@@ -113,7 +113,7 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
         && let Some(aside) = turn.core.frames.get_mut(f).map(|frame| frame.aside.get_or_insert_default())
     {
         if aside.misfit.is_some() {
-            error.message.push_str("; the model was asked twice");
+            error.message.push_str("; the model was called twice");
         } else {
             aside.misfit = Some(Misfit { answer: text.clone(), why: error.message.clone() });
             aside.asks_again = true;

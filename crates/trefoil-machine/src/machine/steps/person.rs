@@ -64,7 +64,7 @@ pub fn unanswered(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Outcome 
             let limit = seconds(call.timeout_ms.unwrap_or_default());
             let message = format!("`{label}` was not answered within {limit}");
             let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
-            let help = format!("answer it with `--answer {label}=VALUE`, raise its time limit, or give it a default");
+            let help = format!("answer it with `--answer {label}=VALUE`, raise its time limit, or set a default");
             Outcome::Failed(Box::new(error.help(help)))
         }
     }

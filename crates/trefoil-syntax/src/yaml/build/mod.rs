@@ -201,7 +201,7 @@ impl<'a> TreeBuilder<'a> {
     ) -> Result<(), BuildStop> {
         if let Some(first) = self.document {
             let mut found =
-                Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
+                Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document starts here");
             if !first.is_empty() {
                 found = found.label(self.at(first), "the first one");
             }
@@ -423,7 +423,7 @@ fn leaf(scalar: Scalar, text: Text) -> Built {
 }
 
 fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
-    Diagnostic::error(rules::TAG, at, format!("the tag asks for {}, but the value is {found}", tag.describe()))
+    Diagnostic::error(rules::TAG, at, format!("the tag requires {}, but the value is {found}", tag.describe()))
 }
 
 /// What to say about a value that begins with `{{` and has no quotes. `within`: inside of brackets, where it ends with its

@@ -110,7 +110,7 @@ pub(super) fn explain(
     }
     if let Some((start, end)) = above {
         let (start, end) = locate::whole_characters(text, start, end);
-        diagnostic = diagnostic.label(scene.location(start, end), "this value goes on, because its line has no `:`");
+        diagnostic = diagnostic.label(scene.location(start, end), "this value continues, because its line has no `:`");
     }
     Problem { diagnostic, mask: mask(kind, &scene) }
 }

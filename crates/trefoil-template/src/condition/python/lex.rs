@@ -23,7 +23,7 @@ const SIGNS: [&str; 20] =
     ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", "{", "}", ",", ".", ":"];
 
 const NO_PATTERNS: &str =
-    "patterns are not supported; `\"word\" in working.path` finds a word, and `!=` compares values";
+    "patterns are not supported; use `\"word\" in working.path` to find a word, and `!=` to compare values";
 
 /// Signs of other languages: read as (a word or a sign), and the advice.
 const FOREIGN: [(&str, &str, &str); 23] = [

@@ -482,12 +482,12 @@ impl<'t> Parser<'_, 't> {
         }
         noted.help(match (suggestion, name) {
             (_, "inputs" | "env" | "item" | "index" | "total") => {
-                "conditions read only `working`, `output` and `_budget`; let a node read it, and compare what that node writes"
+                "conditions read only `working`, `output` and `_budget`; have a node read it, and compare its result"
                     .to_owned()
             }
             _ if hyphen => "write a name with a hyphen as `[\"a-b\"]`".to_owned(),
             (Some(meant), _) => format!("did you mean `{meant}`?"),
-            (None, _) => format!("put text in quotes; write `working.{name}` for what a node wrote"),
+            (None, _) => format!("put text in quotes; write `working.{name}` for a value that a node wrote"),
         });
     }
 
