@@ -79,7 +79,7 @@ fn line(model: &Json) -> Result<String, String> {
         if by_the_hour(&conditional) {
             continue;
         }
-        // Some prices depend on the time of day. The dearest counts: nobody is told too little.
+        // Some prices depend on the time of day. The most expensive counts: nobody is told too little.
         let mut prices = of(conditional)?;
         for other in all.iter().skip(n + 1).filter(by_the_hour) {
             prices = dearest(&prices, &of(other)?);

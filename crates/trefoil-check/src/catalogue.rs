@@ -48,7 +48,7 @@ colour: blue   # trefoil: allow unknown-key -- read by our dashboard
 that line, it applies to the whole text. `allow-file` goes before the first key and applies to the whole file. Text after
 `--` is for readers.
 
-Errors reported by *loading* cannot be allowed or lowered, because without fixing them there is no program to run.
+Errors reported by *loading* cannot be allowed or lowered, because there is no program to run until they are fixed.
 ";
 
 /// The page.

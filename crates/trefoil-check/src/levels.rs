@@ -72,7 +72,7 @@ impl Levels {
         let before = || rules::formerly(diagnostic).iter().find_map(|rule| self.set.get(rule).copied());
         self.of(diagnostic.rule).or_else(before)
     }
-    /// Whether the rule of a finding is asked for by name or by `--strict`, so that what a manifest says about it does not
+    /// Whether the rule of a finding is requested by name or by `--strict`, so that what a manifest says about it does not
     /// count.
     pub fn insists(&self, diagnostic: &Diagnostic) -> bool {
         match self.of_finding(diagnostic) {

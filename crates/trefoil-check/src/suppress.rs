@@ -111,7 +111,7 @@ struct Reading<'f> {
     file: &'f SourceFile,
     found: &'f Comments,
     first_key: u32,
-    /// The lines from the first to before the second say nothing: whoever begins among them goes on after them.
+    /// The lines from the first to before the second say nothing: whoever begins among them continues after them.
     silent: (u32, u32),
     out: Suppressions,
 }
@@ -254,7 +254,7 @@ impl Reading<'_> {
         let text = self.file.text().get(span.start as usize..span.end as usize).unwrap_or_default().trim();
         text.is_empty() || text.starts_with('#')
     }
-    /// The comment with the white space before it; with its line, if it is alone there.
+    /// The comment with the whitespace before it; with its line, if it is alone there.
     fn whole(&self, comment: &Comment) -> Span {
         let text = self.file.text();
         let line = self.file.line_span(self.file.position(comment.span.start).line);

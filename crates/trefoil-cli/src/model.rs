@@ -22,7 +22,7 @@ impl ModelArgs {
         let engine = engine.placeholders(placeholders()).settings(settings.clone());
         self.models.iter().fold(engine, |engine, model| engine.model(model.clone()))
     }
-    /// Whether the embedded model was asked for.
+    /// Whether the embedded model was requested.
     pub fn embedded(&self) -> bool {
         self.models.contains(&ModelOverride::Embedded)
     }
@@ -47,7 +47,7 @@ fn placeholders() -> bool {
     !ci() && terminal()
 }
 
-/// Why placeholder answers have to be asked for here; empty where they come unasked once no provider is set up.
+/// Why placeholder answers have to be requested here; empty where they come unasked once no provider is set up.
 pub fn unasked() -> &'static str {
     match (ci(), terminal()) {
         (true, _) => " (with `CI` set, they are never used automatically)",

@@ -70,7 +70,7 @@ impl StoreArgs {
         })
     }
 
-    /// Opens it to go on with a run.
+    /// Opens it to continue with a run.
     pub fn resume(&self, durability: &DurabilityArg) -> Result<Arc<dyn Store>, u8> {
         self.existing(durability.options())
     }

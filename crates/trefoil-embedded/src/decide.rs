@@ -19,7 +19,7 @@ use super::wants::{Path, Seg};
 
 /// A loop ends after so many passes at most, where it may choose.
 const PASSES: u32 = 3;
-/// So many visits of a state may go on anywhere.
+/// So many visits of a state may continue anywhere.
 const FREE_VISITS: u32 = 2;
 /// States entered in a run, where the machine itself sets no tighter limit.
 const LONGEST_RUN: u32 = 60;
@@ -35,7 +35,7 @@ pub(super) struct AskedCondition {
 /// A condition and what it should be: index into [`Decision::questions`].
 pub(super) type Wanted = (usize, bool);
 
-/// Several ways to go on.
+/// Several ways to continue.
 #[derive(Debug, Clone)]
 pub(super) struct Decision {
     /// Names it, the same in every run.

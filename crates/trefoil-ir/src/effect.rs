@@ -78,7 +78,7 @@ pub struct ModelParameters {
 pub enum AnswerFormat {
     /// Text, verbatim.
     Text,
-    /// JSON that fits the schema, also out of one code fence or out of prose. What does not fit is asked for once more (see
+    /// JSON that fits the schema, also out of one code fence or out of prose. What does not fit is requested again (see
     /// [`Step::asks_again`](crate::Step::asks_again)), then it is `STRUCTURED_OUTPUT_INVALID`.
     Json(SchemaId),
     /// A JSON object or list where the answer is one (one code fence is stripped), else the text.

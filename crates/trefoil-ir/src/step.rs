@@ -1,4 +1,4 @@
-//! Steps: effects and control. One struct a kind; the machine has one file a kind.
+//! Steps: effects and control. One struct a kind; the machine has one file per kind.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Whether an answer that does not fit its schema is asked for once more, with what does not fit (decision C14): a call
+    /// Whether an answer that does not fit its schema is requested again, with what does not fit (decision C14): a call
     /// like any other. Not where a retry of the manifest's own is for that failure.
     pub fn asks_again(&self) -> bool {
         let StepKind::Model(call) = &self.kind else { return false };

@@ -32,7 +32,7 @@ const FREE: &str = "what somebody answered";
 /// Marks objects laid over each other of which one may have any members.
 const LAID_OVER: &str = "objects over others";
 
-/// Kinds of JSON value, each once. They are asked for with every path, so they are kept in place.
+/// Kinds of JSON value, each once. They are requested with every path, so they are kept in place.
 #[derive(Clone, Copy, Default)]
 pub struct Kinds {
     all: [&'static str; KINDS.len()],

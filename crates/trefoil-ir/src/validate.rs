@@ -70,7 +70,7 @@ impl<'p> Check<'p> {
             self.evaluated(slots, evaluated);
         }
         let mut stack = vec![flow.body];
-        // A step beneath itself is reported by `tree`; here it must not go on for ever.
+        // A step beneath itself is reported by `tree`; here it must not continue forever.
         let mut left = self.program.steps.len();
         while let (Some(step), Some(rest)) = (stack.pop(), left.checked_sub(1)) {
             left = rest;

@@ -46,7 +46,7 @@ pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
     out
 }
 
-/// A span without the white space and comments at its end: block scalars end where the next key begins.
+/// A span without the whitespace and comments at its end: block scalars end where the next key begins.
 fn trimmed(text: &str, span: Span) -> Span {
     let own = text.get(span.start as usize..span.end as usize).unwrap_or_default();
     Span::new(span.start, span.start + own.trim_end().len() as u32)

@@ -79,7 +79,7 @@ fn in_tags(analysis: &Analysis, file: FileId, offset: u32, all: &mut Vec<Span>) 
     }
 }
 
-/// A span without white space at its ends; none where nothing else is in it.
+/// A span without whitespace at its ends; none where nothing else is in it.
 fn trimmed(text: &str, span: Span) -> Option<Span> {
     let own = text.get(span.start as usize..span.end as usize)?;
     if span.start == 0 && span.end as usize == text.len() {

@@ -75,13 +75,13 @@ pub enum EntryKind {
         #[serde(default, skip_serializing_if = "About::is_nothing")]
         about: About,
     },
-    /// Another process goes on with the run, or the same one again.
+    /// Another process continues with the run, or the same one again.
     Resumed {
         /// Version of its engine.
         engine: String,
-        /// How often the run has been gone on with, this time included.
+        /// How often the run has been resumed, including this time.
         execution: u32,
-        /// The model calls that were under way when the process before ended: nobody knows what they used. Each is asked for
+        /// The model calls that were in progress when the process before ended: nobody knows what they used. Each is requested
         /// again, as a call like any other: it has a new `scheduled`, unless a limit ends the run before it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lost: Vec<Lost>,
@@ -89,12 +89,12 @@ pub enum EntryKind {
         #[serde(default, skip_serializing_if = "Changes::is_nothing")]
         changes: Box<Changes>,
     },
-    /// A run that had failed goes on from the step that failed. Its end is void, and so are the ends of some activities; everything
+    /// A run that had failed continues from the step that failed. Its end is void, and so are the ends of some activities; everything
     /// else is kept.
     Reopened {
         /// Version of the engine.
         engine: String,
-        /// How often the run has been gone on with, this time included.
+        /// How often the run has been resumed, including this time.
         execution: u32,
         /// When, in milliseconds since 1970-01-01 UTC. The time since its end does not count.
         at: u64,
@@ -104,7 +104,7 @@ pub enum EntryKind {
         #[serde(default, skip_serializing_if = "Changes::is_nothing")]
         changes: Box<Changes>,
     },
-    /// A tool or command that was under way when its process ended is done again: nobody knows whether it was done.
+    /// A tool or command that was in progress when its process ended is done again: nobody knows whether it was done.
     Restarted {
         /// Which.
         key: Key,
@@ -117,7 +117,7 @@ pub enum EntryKind {
     },
     /// All that is left to do is to wait, for people or for time, and the process ended.
     Suspended {
-        /// When time alone goes on with the run, in milliseconds since 1970-01-01 UTC.
+        /// When time alone continues with the run, in milliseconds since 1970-01-01 UTC.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wake_at: Option<u64>,
     },
@@ -146,7 +146,7 @@ pub struct Lost {
     pub partial: Option<String>,
 }
 
-/// What whoever goes on with a run wants otherwise than it was so far. What is not set stays as it is.
+/// What whoever continues with a run wants otherwise than it was so far. What is not set stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
     /// Model calls that the run may make, those before included.
@@ -155,7 +155,7 @@ pub struct Changes {
     /// Micro-dollars that the run may spend, those spent before included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_micro: Option<u64>,
-    /// What limits on money set aside for a call.
+    /// What cost limits set aside for a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserve: Option<Reserve>,
     /// With [`Reserve::Bound`]: as [`Flags::windows`].
@@ -301,7 +301,7 @@ pub struct Cited {
     /// What the activity is called there, where that is another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
-    /// What was asked for, there as here.
+    /// What was requested, there as here.
     pub content: ContentKey,
     /// Of a model call: what it used when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,22 +361,22 @@ pub struct Flags {
     /// change what it has spent. A model without one has no known price.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<(String, Price)>,
-    /// What a limit on money sets aside for a call.
+    /// What a cost limit reserves for a call.
     #[serde(default, skip_serializing_if = "Reserve::is_estimate")]
     pub reserve: Reserve,
     /// The context windows of these models in tokens, as far as they are known: for [`Reserve::Bound`] only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<(String, u64)>,
-    /// The models that may answer instead of one, by `PROVIDER:NAME`. A limit on money goes by the dearest.
+    /// The models that may answer instead of one, by `PROVIDER:NAME`. A cost limit goes by the most expensive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<(String, Vec<String>)>,
 }
 
-/// What a limit on money sets aside for a call before it starts.
+/// What a cost limit reserves for a call before it starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reserve {
-    /// What it is expected to cost: calls that are under way may pass the limit by what they cost more.
+    /// What it is expected to cost: calls that are in progress may pass the limit by what they cost more.
     #[default]
     Estimate,
     /// The most that it can cost: nothing passes the limit.

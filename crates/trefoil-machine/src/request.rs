@@ -34,7 +34,7 @@ pub enum Request {
     Model(Box<ModelRequest>),
     /// A tool call.
     Tool(ToolRequest),
-    /// What tools say about themselves: a list of lists, of [`ToolSpec`]s as objects, in the order of what is asked for.
+    /// What tools say about themselves: a list of lists, of [`ToolSpec`]s as objects, in the order of what is requested.
     Describe(Vec<ToolsRequest>),
     /// A command.
     Command(CommandRequest),
@@ -44,7 +44,7 @@ pub enum Request {
     Timer {
         /// Milliseconds.
         ms: u64,
-        /// When that is over, on the run's clock: a process that goes on with the run waits for what is left.
+        /// When that is over, on the run's clock: a process that continues with the run waits for what is left.
         due_ms: u64,
     },
     /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.

@@ -11,7 +11,7 @@ pub struct Credential(Arc<str>);
 const SHORTEST_SCRUBBED: usize = 6;
 
 impl Credential {
-    /// A key as it was given; white space around it (a line break from a file) is not part of it. None: there is nothing.
+    /// A key as it was given; whitespace around it (a line break from a file) is not part of it. None: there is nothing.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.into()))

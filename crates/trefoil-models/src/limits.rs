@@ -1,21 +1,21 @@
-//! How long a call may take, as the operator says.
+//! The operator's time limits for model calls.
 
 /// Time limits of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Milliseconds for one call; a manifest's own limit may be shorter. None: the manifest's, else ten minutes.
+    /// Milliseconds for one call; a manifest's own limit may be shorter. `None`: the manifest's limit, or ten minutes.
     pub call_ms: Option<u64>,
-    /// Milliseconds until a stream begins. Without a stream nothing comes before the whole answer is there.
+    /// Milliseconds until a stream starts. Without a stream, nothing arrives before the whole answer is complete.
     pub first_ms: u64,
-    /// Milliseconds that an answer may be silent once it has begun.
+    /// Milliseconds without data after which a started answer is closed.
     pub idle_ms: u64,
 }
 
-/// How long a call may take by default.
+/// The default time limit of a call.
 pub const DEFAULT_CALL_MS: u64 = 600_000;
-/// How long a stream may take to begin by default.
+/// The default time until a stream must start.
 pub const DEFAULT_FIRST_MS: u64 = 120_000;
-/// How long an answer may be silent by default, once it has begun.
+/// The default time without data after which a started answer is closed.
 pub const DEFAULT_IDLE_MS: u64 = 60_000;
 
 impl Default for Limits {

@@ -13,7 +13,7 @@ pub const fn tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(10).div_ceil(36)
 }
 
-/// The same with nearly a third more, for money that is set aside before a call.
+/// The same with nearly a third more, for money that is reserved before a call.
 pub const fn cautious_tokens(bytes: u64) -> u64 {
     bytes.saturating_mul(13) / 36
 }

@@ -19,7 +19,7 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("together", "together"),
     ("xai", "x-ai"),
 ];
-/// Prices of theirs that depend on the time of day. Ours are the dearest.
+/// Prices of theirs that depend on the time of day. Ours are the most expensive.
 const BY_THE_HOUR: &[&str] =
     &["deepseek-chat", "deepseek-flash", "deepseek-reasoner", "deepseek-v4-flash", "deepseek-v4-pro"];
 /// What a call of these costs cannot be told from its tokens: they leave out what they were not told.

@@ -1,7 +1,7 @@
-//! Limits of the host: how many model calls are under way at once, and how fast they follow each other.
+//! Host limits: the number of concurrent model calls, and their rate.
 //!
-//! All runs that share [`Places`] share the limits. Calls wait in the order in which they came. One that is no longer wanted
-//! leaves the queue when its future is dropped.
+//! All runs that share [`Places`] share the limits. Calls wait in a queue. A call that is no longer needed leaves it
+//! when its future is dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ use trefoil_prices::estimate;
 /// Over which the rates of a provider are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How many model calls may be under way, and how fast they may follow each other. None: as many as there are.
+/// The number of concurrent model calls, and their rate. `None`: no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostLimits {
-    /// Calls under way at once, of all runs together.
+    /// Concurrent calls of all runs together.
     pub in_flight: Option<u32>,
-    /// Calls under way at once of one run.
+    /// Concurrent calls of one run.
     pub in_flight_per_run: Option<u32>,
-    /// Of providers, by their names.
+    /// Limits of providers, by name.
     pub providers: BTreeMap<String, ProviderLimits>,
 }
 
@@ -35,15 +35,15 @@ impl Default for HostLimits {
 /// The limits of one provider, for all runs together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderLimits {
-    /// Calls under way at once.
+    /// Concurrent calls.
     pub in_flight: Option<u32>,
-    /// Calls begun within any minute.
+    /// Calls started within any minute.
     pub requests_per_minute: Option<u32>,
-    /// Tokens of the calls begun within any minute. A call counts as what it is expected to use until that is known.
+    /// Tokens of the calls started within any minute. Until its usage is known, a call counts with an estimate.
     pub tokens_per_minute: Option<u64>,
 }
 
-/// Where model calls wait for their turn.
+/// The queue of model calls.
 #[derive(Debug)]
 pub struct Places {
     all: Option<Arc<Semaphore>>,
@@ -88,7 +88,7 @@ impl Places {
     }
 }
 
-/// Where the calls of one run wait.
+/// The queue for the calls of one run.
 #[derive(Debug)]
 pub(crate) struct PlacesOfRun {
     run: Option<Arc<Semaphore>>,
@@ -117,14 +117,14 @@ async fn permit(of: Option<&Arc<Semaphore>>) -> Option<OwnedSemaphorePermit> {
     of?.clone().acquire_owned().await.ok()
 }
 
-/// The tokens that a call is taken to use.
+/// The tokens that a call is estimated to use.
 fn expected(request: &ModelRequest) -> u64 {
     let messages = (request.messages.len() as u64).saturating_mul(estimate::MESSAGE);
     let prompt = estimate::cautious_tokens(request.bytes()).saturating_add(messages);
     prompt.saturating_add(estimate::answer(request.parameters.max_tokens))
 }
 
-/// A call that may be made now, until this is dropped.
+/// The permission to make a call, until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct CallPermit {
     _permits: Vec<OwnedSemaphorePermit>,
@@ -140,8 +140,8 @@ impl CallPermit {
     }
 }
 
-/// How fast the calls of a provider follow each other: what was begun within the last minute. A sliding window, because
-/// smoothed rates let twice as much through in the first minute, and the provider refuses what is beyond.
+/// The rate of a provider's calls: those started within the last minute. A sliding window, because smoothed rates allow
+/// twice as many in the first minute, which the provider rejects.
 #[derive(Debug)]
 struct Pace {
     requests: Option<u32>,

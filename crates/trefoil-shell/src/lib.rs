@@ -80,7 +80,7 @@ pub enum Part {
     Subscript(String, Word),
     /// `${!NAME}`: the value of the variable is a name.
     Indirect(String),
-    /// `${NAME@P}`: the value of the variable is expanded once more, commands in it included.
+    /// `${NAME@P}`: the value of the variable is expanded again, commands in it included.
     Evaluated(String),
 }
 

@@ -1,20 +1,20 @@
-//! What a store can fail with, and what to do about it.
+//! The errors of a store, with help.
 
 use std::path::PathBuf;
 
-/// The result of what a store does.
+/// The result type of a store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Why a store did not do what it was asked for. What it said was kept before is still kept.
+/// Why an operation of a store failed. Data that was stored before is not affected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another process writes to it and does not end.
+    /// Another process keeps it locked.
     #[error("the store `{}` is locked: another process has been writing to it for more than {waited_ms} ms", path.display())]
     Locked {
         /// The store.
         path: PathBuf,
-        /// How long this process has waited.
+        /// How long this process waited.
         waited_ms: u64,
     },
     /// Its disk is full, or it has reached its largest size.
@@ -22,22 +22,22 @@ pub enum StoreError {
     Full {
         /// The store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The message from SQLite.
         why: String,
     },
-    /// It may be read only.
+    /// It is read-only.
     #[error("the store `{}` is read-only", path.display())]
     ReadOnly {
         /// The store.
         path: PathBuf,
     },
-    /// Nothing has been kept there yet.
+    /// It does not exist yet.
     #[error("no store at `{}` yet", path.display())]
     Missing {
-        /// Where it would be.
+        /// Its path.
         path: PathBuf,
     },
-    /// It was written after its last checkpoint, and whoever only reads cannot put the two together.
+    /// It was written after its last checkpoint, and a reader without write access cannot merge the two.
     #[error("the store `{}` cannot be read: part of it is in `{}`, which needs a writable folder", path.display(), log.display())]
     Log {
         /// The store.
@@ -45,13 +45,13 @@ pub enum StoreError {
         /// The write-ahead log.
         log: PathBuf,
     },
-    /// Somebody wrote it while it was read without locks.
+    /// It was changed while it was read without locks.
     #[error("the store `{}` changed while it was read", path.display())]
     Changed {
         /// The store.
         path: PathBuf,
     },
-    /// A later version of Trefoil has written it.
+    /// It was written by a later version of Trefoil.
     #[error("the store `{}` was written by a later version: its format is {found}, but this version supports only up to {known}", path.display())]
     Newer {
         /// The store.
@@ -61,12 +61,12 @@ pub enum StoreError {
         /// The last version that this build knows.
         known: i64,
     },
-    /// The file is something else.
+    /// The file is not a store.
     #[error("`{}` is not a Trefoil store: {why}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// How it is known.
+        /// The reason.
         why: String,
     },
     /// The file is damaged.
@@ -74,7 +74,7 @@ pub enum StoreError {
     Corrupt {
         /// The store.
         path: PathBuf,
-        /// What was found.
+        /// The damage.
         why: String,
     },
     /// It cannot be opened or created.
@@ -85,35 +85,35 @@ pub enum StoreError {
         /// Why not.
         why: String,
     },
-    /// Its server cannot be reached, or does not let this user in.
+    /// Its server cannot be reached, or rejects the login.
     #[error("the store `{}` cannot be reached: {why}", path.display())]
     Unreachable {
         /// The store.
         path: PathBuf,
-        /// What the server or the network says.
+        /// The message from the server or the network.
         why: String,
     },
-    /// Its server did not do it.
+    /// Its server reported an error.
     #[error("the server of the store `{}` reports: {why}", path.display())]
     Server {
         /// The store.
         path: PathBuf,
-        /// What it says.
+        /// The message.
         why: String,
     },
-    /// This build knows files only.
+    /// This build supports only files.
     #[error("the store `{}` cannot be used: this build of trefoil has no Postgres client", path.display())]
     NoServer {
         /// The store.
         path: PathBuf,
     },
-    /// A server has its own tools for it.
+    /// A server cannot be copied to a file.
     #[error("the store `{}` is not a file, so it cannot be copied to one", path.display())]
     NoBackup {
         /// The store.
         path: PathBuf,
     },
-    /// Nobody said where the store is, and there is no home folder.
+    /// No store is configured, and there is no home folder.
     #[error("no folder for the store: this user has no home folder")]
     NoHome,
     /// Reading or writing failed.
@@ -121,19 +121,19 @@ pub enum StoreError {
     Io {
         /// The store.
         path: PathBuf,
-        /// What SQLite says.
+        /// The message from SQLite.
         why: String,
     },
-    /// There is no such run.
+    /// The run does not exist.
     #[error("unknown run `{run}`")]
     NoRun {
         /// Its id.
         run: String,
     },
-    /// Several runs have an id that begins like this.
+    /// Several ids start with these characters.
     #[error("several ids start with `{start}`: {}", runs.join(", "))]
     Ambiguous {
-        /// How they begin.
+        /// The characters.
         start: String,
         /// Some of them.
         runs: Vec<String>,
@@ -144,7 +144,7 @@ pub enum StoreError {
         /// Its id.
         run: String,
     },
-    /// What the run asked and was answered has been removed.
+    /// The content of the run has been removed.
     #[error("the content of run `{run}` was removed when it ended, because it was started with `--no-content`")]
     NoContent {
         /// Its id.
@@ -156,17 +156,17 @@ pub enum StoreError {
         /// Its id.
         run: String,
     },
-    /// Another process runs it.
+    /// Another process works on it.
     #[error("the run `{run}` is in progress in another process, `{owner}`")]
     Held {
         /// Its id.
         run: String,
-        /// Who holds its lease.
+        /// The owner of its lease.
         owner: String,
-        /// Until when, unless it is renewed: milliseconds since 1970-01-01 UTC.
+        /// The expiry of the lease, unless it is renewed: milliseconds since 1970-01-01 UTC.
         until: u64,
     },
-    /// This process does not run it, or no longer.
+    /// This process does not own it, or no longer does.
     #[error("this process has lost its lease on the run `{run}`")]
     NotHeld {
         /// Its id.
@@ -179,7 +179,7 @@ pub enum StoreError {
         run: String,
         /// The number of the next entry.
         expected: u64,
-        /// The number of the entry that was to be written.
+        /// The number of the entry that was passed.
         found: u64,
     },
     /// An entry or a value cannot be read.
@@ -200,7 +200,7 @@ pub enum StoreError {
         /// Why not.
         why: String,
     },
-    /// A cursor that this store did not hand out.
+    /// A cursor that is not from this store.
     #[error("`{cursor}` is not a cursor of this list")]
     Cursor {
         /// The cursor.
@@ -218,7 +218,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What to do about it.
+    /// How to fix it.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Locked { .. } => "wait until that process has finished, or use another store with `--store PATH`",
@@ -259,7 +259,7 @@ impl StoreError {
         })
     }
 
-    /// Whether it is the store that cannot be used, whatever the run: without a store, a run could start.
+    /// Whether the store itself cannot be used, so that the run could start without a store.
     pub fn is_of_the_store(&self) -> bool {
         matches!(
             self,

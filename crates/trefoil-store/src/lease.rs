@@ -10,7 +10,7 @@ pub struct Lease {
     pub run: String,
     /// The store's number for the run.
     pub no: i64,
-    /// How often the run was claimed, this time included.
+    /// How often the run was claimed, including this time.
     pub epoch: u64,
     /// What is kept of the run.
     pub content: Content,

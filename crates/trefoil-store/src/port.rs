@@ -59,13 +59,15 @@ pub trait Store: Send + Sync {
     /// Reads entries from a number on, in order: one page of any size, empty at the end.
     async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>>;
 
-    /// Takes note of what model calls were made for, so that [`asked`](Self::asked) finds them: of runs that have ended since it was
-    /// called last, the newest first, and of the newest that have not. In a large store that was never asked, not all of it at once.
+    /// Indexes model requests, so that [`asked`](Self::asked) finds them: those of runs that have ended since the last
+    /// call, newest first, and of the newest runs in progress. A large store that was never indexed is indexed in
+    /// several calls.
     async fn note_asked(&self) -> Result<()>;
-    /// Runs that may have the answer of a model to that, the newest first. None of a run whose [content](Content) is not kept.
+    /// Runs that may have a model's answer to this request, newest first. Runs whose [content](Content) is not kept are
+    /// not included.
     async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>>;
 
-    /// A run at a glance.
+    /// Reads the record of a run.
     async fn record(&self, run: &str) -> Result<Record>;
     /// Lists runs, newest first, after a cursor.
     async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page>;

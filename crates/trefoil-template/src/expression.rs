@@ -126,7 +126,7 @@ impl PartialEq for Written {
     }
 }
 
-/// An expression. Its JSON is part of stored requests: a variant keeps its name there for ever.
+/// An expression. Its JSON is part of stored requests: a variant keeps its name there forever.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expression {

@@ -29,7 +29,7 @@
 //! | blocks | `{{#if path}}`, `{{#if path == literal}}`, `!=` | `if`, `unless`, `else`, `else if`, `each`, `with` | none |
 //! | fallback | - | `{{default path 'text'}}` | <code>{{ path \| default('text') }}</code>, <code>{{ path \| json_or_default('[]') }}</code> |
 //! | literal braces | none | `\{{` | none |
-//! | white space | kept | lines with only a block tag go; `{{~ ~}}` trims | kept |
+//! | whitespace | kept | lines with only a block tag go; `{{~ ~}}` trims | kept |
 //! | comments | none | `{{! }}`, `{{!-- --}}` | none |
 //!
 //! **agntz.** A literal is quoted text (no escapes), `true`, `false`, `null`, a number, or bare text. Conditions (`when`,

@@ -24,7 +24,7 @@ pub const WORK: u64 = 16 << 20;
 pub const MISTAKES: usize = 64;
 /// Bytes of the values that a run makes: inputs, answers, results, each counted once, when it is made.
 pub const RUN_BYTES: u64 = 256 << 20;
-/// Bytes of the prompts and arguments of a run's activities that are under way at the same time.
+/// Bytes of the prompts and arguments of a run's activities that are in progress at the same time.
 pub const PENDING_BYTES: u64 = 256 << 20;
 /// Model calls of a run, unless whoever starts it says otherwise.
 pub const RUN_CALLS: u64 = 10_000;

@@ -78,7 +78,7 @@ fn run(bytes: &[u8]) {
     }
 }
 
-/// A run that has ended is not done again. One that failed goes on from where it failed, or is left as it is.
+/// A run that has ended is not done again. One that failed continues from where it failed, or is left as it is.
 fn resumed_after_its_end(world: &World, before: &[Entry], first: &RunOutcome, again: &RunOutcome) {
     let after = world.entries();
     assert!(after.starts_with(before), "what is stored stays");

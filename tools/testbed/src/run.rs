@@ -20,7 +20,7 @@ pub struct Run {
     pub pending: Vec<Activity>,
     /// The journal.
     pub entries: Vec<Entry>,
-    /// Everything that was asked for.
+    /// Everything that was requested.
     pub keys: BTreeSet<Key>,
     /// How it ended.
     pub result: Option<Result<Value, RunError>>,
@@ -95,7 +95,7 @@ impl Run {
         run
     }
 
-    /// What came of an activity that is under way.
+    /// What came of an activity that is in progress.
     pub fn complete(&mut self, key: &Key, result: Result<Value, RunError>, usage: Option<Usage>) {
         let at = self.pending.iter().position(|a| a.key == *key);
         self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));

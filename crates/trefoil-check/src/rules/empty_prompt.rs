@@ -63,7 +63,7 @@ fn place(message: &Expr) -> Option<Location> {
     }
 }
 
-/// Whether it surely is nothing but white space.
+/// Whether it surely is nothing but whitespace.
 fn is_blank(message: &Expr) -> bool {
     match message {
         Expr::Const(value) => value.is_null() || value.as_str().is_some_and(|t| t.trim().is_empty()),

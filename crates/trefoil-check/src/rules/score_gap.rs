@@ -70,7 +70,7 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
         if conditions.len() < 2 || conditions.len() < out.len() {
             continue;
         }
-        // A number may be asked for as the text that it is: `working.t == "5"`.
+        // A number may be requested as the text that it is: `working.t == "5"`.
         if conditions.iter().any(|c| asks_for_text(c.condition.expression())) {
             continue;
         }

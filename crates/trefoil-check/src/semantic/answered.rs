@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{Cond, SlotId, Source, Step, StepKind, Transition};
 use trefoil_template::{Binding, Found, Scope, Value};
 
-/// Whether the transitions of a step that asks a person accept yes and no. Any other answer is asked for again, and whoever wrote
+/// Whether the transitions of a step that asks a person accept yes and no. After any other answer the question is asked again, and whoever wrote
 /// these two wants no other.
 pub fn is_yes_or_no(step: &Step, transitions: &[Transition]) -> bool {
     let (StepKind::Human(_), Some(slot)) = (&step.kind, step.out) else { return false };

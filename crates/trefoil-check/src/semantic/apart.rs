@@ -1,5 +1,5 @@
 //! Which steps of a graph or a sequence never run in one run, because the conditions they depend on exclude each other, and
-//! what the dearest steps cost that can run together. Errs on the side of running together.
+//! what the most expensive steps cost that can run together. Errs on the side of running together.
 
 use trefoil_ir::walk::children;
 use trefoil_ir::{Cond, FlowId, Graph, Program, SlotId, Source, Step, StepId, StepKind};
@@ -8,7 +8,7 @@ use super::exclusive::Claim;
 
 /// Steps beyond which nobody looks for steps that exclude each other.
 const MOST: usize = 400;
-/// Choices tried for the dearest steps; beyond, the bound is a coarser one.
+/// Choices tried for the most expensive steps; beyond, the bound is a coarser one.
 const TRIES: u32 = 2000;
 
 /// Steps that are counted together.
@@ -131,7 +131,7 @@ impl Apart {
             .collect();
         Some(Self { bundle, excludes })
     }
-    /// What the dearest steps cost that can run together, where each costs this; at least that much.
+    /// What the most expensive steps cost that can run together, where each costs this; at least that much.
     pub fn most(&self, costs: &[u64]) -> u64 {
         let mut sums = vec![0u64; self.excludes.len()];
         for (cost, bundle) in costs.iter().zip(&self.bundle) {

@@ -213,7 +213,7 @@ impl<'p> Costs<'p> {
             Items::List(list) => Bound::items((self.name)(flow, list)),
         }
     }
-    /// The dearest way through the machine.
+    /// The most expensive way through the machine.
     fn machine(&mut self, flow: FlowId, machine: &StateMachine) -> Calls {
         let each: Vec<Calls> = machine.states.iter().map(|s| self.step(flow, s.step)).collect();
         let ways = if self.once { Ways::once(machine) } else { Ways::of(machine) };

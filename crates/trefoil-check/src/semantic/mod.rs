@@ -209,7 +209,7 @@ impl<'p> Model<'p> {
         });
         machines.map(|(machine, at)| (machine, Written::of(self.program, self.facts, machine, at))).collect()
     }
-    /// Worst-case numbers of calls; counted when they are asked for.
+    /// Worst-case numbers of calls; counted when they are requested.
     pub fn costs(&self) -> Costs<'p> {
         Costs::over(self.program, self.calls().clone())
     }

@@ -27,7 +27,7 @@ pub struct Read<'p> {
     pub schema: Value,
     /// A member on the way may be missing although its value is there.
     pub optional: bool,
-    /// Where the path cannot go on: the index of the segment in the path, and why.
+    /// Where the path cannot continue: the index of the segment in the path, and why.
     pub stop: Option<(usize, Member)>,
     /// Where it goes on to a member that an open object does not declare, and what that declares.
     pub undeclared: Option<(usize, Vec<Arc<str>>)>,

@@ -40,7 +40,7 @@ pub struct Walk {
     pub schema: Value,
     /// A member on the way may be missing.
     pub optional: bool,
-    /// Where the path cannot go on: segments that could be walked, and why not further.
+    /// Where the path cannot continue: segments that could be walked, and why not further.
     pub stop: Option<(usize, Member)>,
     /// Where it goes on to a member that an open object does not declare, and what it does declare.
     pub undeclared: Option<(usize, Vec<Arc<str>>)>,

@@ -1,10 +1,10 @@
-//! How often the states of a machine can be entered, and what the dearest way through it costs.
+//! How often the states of a machine can be entered, and what the most expensive way through it costs.
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use trefoil_ir::StateMachine;
 
-/// Steps of looking for the dearest way of so many entries; beyond, the bound is a coarser one.
+/// Steps of looking for the most expensive way of so many entries; beyond, the bound is a coarser one.
 const STEPS: usize = 200_000;
 
 /// A machine's ways.
@@ -137,7 +137,7 @@ impl Ways {
         }
         best.get(self.initial).copied().flatten().unwrap_or_default()
     }
-    /// The dearest visits of states on one loop, as many as there are entries left for.
+    /// The most expensive visits of states on one loop, as many as there are entries left for.
     fn knot(&self, members: &[usize], costs: &[u64]) -> u64 {
         let first = members.iter().filter_map(|m| self.first.get(*m).copied().flatten()).min();
         let mut left = first.map_or(0, |first| (self.entries + 1).saturating_sub(first));

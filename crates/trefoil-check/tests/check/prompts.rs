@@ -70,7 +70,7 @@ fn a_word_with_other_capitals_than_in_the_prompt_is_found() {
         ("Answer with BUG or FEATURE.", "BUG"),
         ("Bug, feature or other?", "bug"),
         ("Bug, feature or other?", "feature"),
-        // Prose, not what is asked for.
+        // Prose, not what is requested.
         ("Say whether it is a Bug.", "bug"),
         ("Decide if it is a BUG, and answer 'bug' then.", "bug"),
         ("Answer with one word.", "bug"),

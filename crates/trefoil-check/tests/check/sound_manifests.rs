@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::support::{check, hold, is_of, shown};
 
-/// Everything that loading and the rules say about the first of some files, one a line.
+/// Everything that loading and the rules say about the first of some files, one per line.
 #[track_caller]
 fn says(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);

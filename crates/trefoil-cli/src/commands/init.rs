@@ -53,7 +53,7 @@ pub fn run(args: &Init) -> u8 {
     }
 }
 
-/// What was asked for, on the command line or on the terminal.
+/// What was requested, on the command line or on the terminal.
 fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
     let usage = "`trefoil init --format agntz --shape loop my-flow`".to_owned();
     let format = args.format.clone().or_else(|| {

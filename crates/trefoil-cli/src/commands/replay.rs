@@ -13,7 +13,8 @@ use crate::runs::{past, print, print_json};
 use crate::store::{StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
 
-/// Verify a run's journal: run its workflow against the results in it, without doing anything, and compare every request and the end
+/// Verify a run's journal: replay its workflow against the stored results, without calling anything, and compare every
+/// request and the outcome
 #[derive(Args)]
 pub struct Replay {
     /// The run's id, or its first characters
@@ -25,7 +26,7 @@ pub struct Replay {
     store: StoreArgs,
 }
 
-/// Exit code 0: the journal says what the workflow does; 1: it says something else; 2: no such run, or it cannot be read.
+/// Exit code 0: the journal matches the workflow; 1: it does not; 2: the run does not exist, or cannot be read.
 pub fn run(args: &Replay) -> u8 {
     replay(args).unwrap_or_else(|code| code)
 }
@@ -60,7 +61,7 @@ fn lines(run: &str, flow: &str, verified: &Verified) -> Vec<String> {
     }
     let end = if *ended { "" } else { ", as far as it goes: the run has not ended" };
     lines.push(match differences.len() {
-        0 => format!("verified  the journal says what the workflow does{end}"),
+        0 => format!("verified  the journal matches the workflow{end}"),
         n => format!("failed    {}", count(n as u64, "difference", "differences")),
     });
     lines

@@ -37,8 +37,8 @@ pub struct Resume {
     /// With `--with`: repeat this step, and everything that started after it
     #[arg(long, value_name = "STEP", requires = "with")]
     from: Option<String>,
-    /// Of a run that uses an earlier one: this step's tools and commands may run again although that is not known to be safe; can
-    /// be repeated
+    /// For a run that reuses results of an earlier one: allow this step's tools and commands to run again even if that
+    /// may not be safe (repeatable)
     #[arg(long, value_name = "STEP", conflicts_with = "all")]
     rerun: Vec<String>,
     /// With `--with`: show for each step whether its result was kept, or why it ran again
@@ -195,7 +195,7 @@ fn one(args: &Resume, run: &str) -> Result<u8, u8> {
     let engine = args.limited(engine);
     if stored.started.basis.is_none() && !args.rerun.is_empty() {
         output::refuse(
-            &format!("run {run} uses no earlier run, so nothing in it would be repeated"),
+            &format!("run {run} does not reuse results of an earlier run, so nothing in it would be repeated"),
             Some("remove `--rerun`"),
         );
         return Err(exit::NOT_STARTED);

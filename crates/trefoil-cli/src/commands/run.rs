@@ -32,8 +32,8 @@ pub struct Run {
     /// Seed for the embedded model and retry jitter
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Reuse answers that models gave to the same requests in earlier runs, newest first, or only in RUN; tools, commands and
-    /// people are always asked
+    /// Reuse model answers to the same requests from earlier runs, newest first, or only from RUN; tools, commands and
+    /// people are not affected
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, conflicts_with = "ephemeral")]
     reuse: Option<Option<String>>,
     /// Skip the checks (load errors still stop the run)

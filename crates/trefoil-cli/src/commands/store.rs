@@ -51,7 +51,7 @@ struct Prune {
     no_config: bool,
 }
 
-/// None: for ever.
+/// None: forever.
 #[derive(Clone, Copy)]
 struct KeepTime(Option<Duration>);
 

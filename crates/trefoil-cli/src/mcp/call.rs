@@ -1,6 +1,6 @@
-//! One call of a flow: a run, told about as it goes on, that may ask on its way.
+//! One call of a flow: a run, told about as it continues, that may ask on its way.
 //!
-//! A client of 2025-11-25 and before is asked while the call goes on. One of 2026-07-28 is answered with the question: the run waits
+//! A client of 2025-11-25 and before is asked while the call continues. One of 2026-07-28 is answered with the question: the run waits
 //! here until the client calls again with the answer.
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ const MOST: usize = 256;
 pub struct Calls {
     /// Those that wait for the client to come back, by what it comes back with.
     parked: Mutex<HashMap<String, Parked>>,
-    /// Those under way.
+    /// Those in progress.
     running: Mutex<HashMap<String, Cancel>>,
 }
 
@@ -44,7 +44,7 @@ pub struct Parked {
     since: Instant,
 }
 
-/// A call under way.
+/// A call in progress.
 struct Call {
     run: Run,
     questions: mpsc::UnboundedReceiver<Asking>,
@@ -59,7 +59,7 @@ enum Next {
 }
 
 impl Calls {
-    /// Starts a run, and goes on until it ends or asks.
+    /// Starts a run, and continues until it ends or asks.
     pub async fn begin(
         &self,
         tool: &Offered,

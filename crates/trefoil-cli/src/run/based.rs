@@ -66,7 +66,7 @@ pub fn answers_reused(all: &[Line]) {
     let calls = count(all.len().saturating_sub(kept), "call", "calls");
     let saved = why::saved(all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
     output::note(&match kept {
-        0 => format!("no answer of an earlier run reused, {calls} made"),
+        0 => format!("no answers of earlier runs reused, {calls} made"),
         _ => format!("{} of earlier runs reused{saved}, {calls} made", count(kept, "answer", "answers")),
     });
 }
@@ -93,5 +93,5 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     let done = all.iter().filter(|line| matches!(line.fate, Fate::New | Fate::Again)).count();
     let (kept, done) = (count(kept, "result", "results"), count(done, "call", "calls"));
     let saved = why::saved(&all).map(|saved| format!(" (saved {saved})")).unwrap_or_default();
-    output::note(&format!("{kept} of run {run} kept{saved}, {done} made"));
+    output::note(&format!("{kept} of run {run} reused{saved}, {done} made"));
 }

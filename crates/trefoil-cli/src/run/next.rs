@@ -1,4 +1,4 @@
-//! After a run: what to do next, as commands to be pasted, one a line.
+//! After a run: what to do next, as commands to be pasted, one per line.
 
 use trefoil::store::without_password;
 use unicode_width::UnicodeWidthStr as _;

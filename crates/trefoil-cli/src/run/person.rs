@@ -30,7 +30,7 @@ impl Terminal {
 }
 
 /// Lines of stdin as they are typed. Reading cannot be called off, so a thread of its own does it for all questions; it
-/// may wait for ever without holding anybody up.
+/// may wait forever without holding anybody up.
 fn read_along() -> UnboundedReceiver<String> {
     let (send, receive) = unbounded_channel();
     std::thread::spawn(move || {

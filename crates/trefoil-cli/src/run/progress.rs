@@ -88,7 +88,7 @@ pub struct ProgressNode {
     pub ended_ms: Option<u64>,
     /// When the next try begins.
     pub retry_ms: Option<u64>,
-    /// Which try is under way or was the last, from 1.
+    /// Which try is in progress or was the last, from 1.
     pub tries: u32,
     /// Tokens of its own calls.
     pub usage: Usage,

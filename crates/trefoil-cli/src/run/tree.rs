@@ -44,7 +44,7 @@ enum Row {
     Node(String, usize),
     /// Of the items without a line: how many are done, and how many not started.
     Rest(String, usize, usize),
-    /// From here on, the run goes on.
+    /// From here on, the run continues.
     Resumed(String),
 }
 

@@ -11,7 +11,7 @@ use crate::store::StoreArgs;
 /// Characters of a call that are shown.
 const LONGEST: usize = 200;
 
-/// Says what a run waits for. It is not an error, and shown however quiet it is to be: nothing else says how to go on.
+/// Says what a run waits for. It is not an error, and shown however quiet it is to be: nothing else says how to continue.
 pub fn say(run: &str, waiting: &[Waiting], store: Option<&StoreArgs>) {
     lines(run, waiting, &store.map(StoreArgs::option).unwrap_or_default())
         .iter()

@@ -17,7 +17,7 @@ use crate::run::words::{line, total};
 use crate::run::{money, time, why};
 use crate::store::{StoreArgs, block_on, full_id, wait};
 
-/// Compare two runs: steps by their keys, prompts and answers word by word, tokens, money and time
+/// Compare two runs: steps by key, prompts and answers word by word, tokens, cost and time
 #[derive(Args)]
 pub struct Diff {
     /// The first run: its id, or its first characters
@@ -93,7 +93,7 @@ fn of_step(step: &StepDiff, color: bool) -> Vec<String> {
 fn end(side: &StepSide) -> String {
     match (&side.error, &side.answer) {
         (Some(code), _) => format!("failed with {}", safe(code)),
-        (None, Some(_)) => "ended well".to_owned(),
+        (None, Some(_)) => "succeeded".to_owned(),
         (None, None) => "not ended".to_owned(),
     }
 }

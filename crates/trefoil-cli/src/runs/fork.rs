@@ -10,18 +10,18 @@ use crate::commands::run::{ReserveArg, dollars, followed};
 use crate::run::{Based, HostArgs, ShowArgs};
 use crate::store::{DurabilityArg, StoreArgs};
 
-/// Start a new run of what a run ran, with its input: what is complete there is kept, and the rest is done
+/// Start a new run from a stored one, with its files and input; completed steps are kept
 #[derive(Args)]
 pub struct Fork {
     /// The run's id, or its first characters
     run: String,
-    /// Do this step again, and everything that began after it
+    /// Repeat this step, and everything that started after it
     #[arg(long, value_name = "STEP")]
     from: Option<String>,
-    /// This step's tools and commands may run again although that is not known to be safe; can be repeated
+    /// Allow this step's tools and commands to run again even if that may not be safe (repeatable)
     #[arg(long, value_name = "STEP")]
     rerun: Vec<String>,
-    /// Say of each step whether its result was kept, or why it was done again
+    /// Show for each step whether its result was kept, or why it ran again
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct Fork {
     /// Maximum cost of the new run in dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<u64>,
-    /// What limits on money set aside for a call: what it is expected to cost, or the most that it can cost
+    /// Amount that cost limits reserve for each call: its expected cost, or its maximum cost
     #[arg(long, value_name = "WHAT")]
     reserve: Option<ReserveArg>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What `trefoil runs` does: one file a command.
+//! What `trefoil runs` does: one file per command.
 
 pub mod answer;
 pub mod cancel;

@@ -18,7 +18,7 @@ use super::words::{
 /// A note in the margin begins at most so far to the right.
 const MARGIN: usize = 72;
 
-/// Whether a step, with its place among all, is the one that is asked for.
+/// Whether a step, with its place among all, is the one that is requested.
 type Fits<'f> = dyn Fn(usize, &Value) -> bool + 'f;
 
 /// Why no step is shown.

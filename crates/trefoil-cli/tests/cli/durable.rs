@@ -62,7 +62,7 @@ fn a_run_whose_process_was_killed_continues_and_pays_for_nothing_twice() {
     signal(&child, "-KILL");
     assert_eq!(wait(child).code, -1);
     let run = only(&folder, &provider);
-    // Nobody works on it, and what the call in progress used is not known: before anybody goes on with it.
+    // Nobody works on it, and what the call in progress used is not known: before anybody continues with it.
     let pending = trefoil(&folder, &provider, &["runs", "list", "--status", "pending", "--output", "json"]).json();
     let unknown = json!({ "input_tokens": 10, "output_tokens": 3, "unknown_calls": 1, "unpriced_calls": 2 });
     let left = &pending["runs"][0];
@@ -459,7 +459,7 @@ fn what_a_run_costs_is_in_its_journal_and_later_prices_do_not_change_it() {
     let run = only(&folder, &provider);
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
     assert!(shown.exits(0).out.contains("10+? tokens in, 3+? out, $0.016+?\n"), "{shown:?}");
-    // What the second call cost is not known, and the run goes on at the prices that it began with.
+    // What the second call cost is not known, and the run continues at the prices that it began with.
     provider.hang(false);
     folder.write("config/config.toml", PRICES.replace("1000", "5"));
     let resumed = finish(priced(&folder, &provider, &["resume", &run, "--trace", "t.json"]));

@@ -71,7 +71,7 @@ fn a_step_with_another_name_keeps_its_result() {
 fn from_a_step_on_everything_is_done_again() {
     let (folder, provider, run, before) = begun();
     let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "two", "--explain"]);
-    ran.exits(0).says(&["  kept  one\n", " again  two    it is to be done again\n"]);
+    ran.exits(0).says(&["  kept  one\n", " again  two    it was selected to run again\n"]);
     assert_eq!(provider.asked()[before..], ["two after say one", "three after two after say one"]);
     let unknown = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "tow"]);
     unknown.exits(2).says(&["the run has no step `tow`", "`one`, `three`, `two`"]);

@@ -46,7 +46,7 @@ fn a_quote_that_none_opened_goes_when_the_value_gets_its_own() {
 #[test]
 fn what_would_take_more_than_a_fix_is_left_to_a_person() {
     for text in [
-        // The value goes on below.
+        // The value continues below.
         "prompt: {{userQuery}}\n  more {{userQuery}} \"text\"\n",
         // Whether a list or a text was meant is not known.
         "examples:\n  {{userQuery}}\n  - input: a\n    output: b\n",

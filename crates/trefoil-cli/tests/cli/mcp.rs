@@ -224,7 +224,7 @@ async fn a_call_that_is_taken_back_stops_its_run() {
     call.cancel(Some("enough".to_owned())).await.unwrap();
     let run = only_run(&folder, "cancelled").await;
     assert_eq!(status(&folder, &run), "cancelled");
-    // The server goes on.
+    // The server continues.
     assert_eq!(text(&client.call("writer", json!({ "topic": "x" })).await), "A verse.");
 }
 

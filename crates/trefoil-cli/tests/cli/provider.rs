@@ -13,7 +13,7 @@ pub const KEY: &str = "sk-test-0123456789";
 /// A value of the environment that prompts may have in them. Answers do not repeat it, failures do.
 pub const WORD: &str = "zebra-crossing-4711";
 
-/// Answers each call with the longest of its messages; streamed word by word, if that is asked for. Where that text has `hang` in
+/// Answers each call with the longest of its messages; streamed word by word, if that is requested. Where that text has `hang` in
 /// it, the answer never comes as long as [`Provider::hangs`]; where it has `busy`, every second call for it fails with status
 /// 500; where it has `slowly`, the words come one after the other; where it has `stall`, all words of a streamed answer come, and its
 /// end does not, as long as [`Provider::hangs`].

@@ -26,7 +26,7 @@ fn reuse(folder: &Folder, provider: &Provider, args: &[&str]) -> (Ran, Vec<Strin
 fn what_was_answered_before_in_any_run_is_not_asked_again() {
     let (folder, provider) = world(STEPS);
     let (first, asked) = reuse(&folder, &provider, &["main.yaml", "--reuse"]);
-    first.exits(0).says(&["note: no answer of an earlier run reused, 2 calls made"]);
+    first.exits(0).says(&["note: no answers of earlier runs reused, 2 calls made"]);
     assert_eq!(asked.len(), 2, "there is nothing to use");
     let run = newest(&folder, &provider);
     // Another flow, with a step of another name.

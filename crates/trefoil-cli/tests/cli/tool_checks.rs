@@ -4,7 +4,7 @@ use crate::world::Folder;
 
 const TOOLS: &str = "[tools.search]\ncommand = [\"search\", \"--most={most?}\", \"--\", \"{text}\"]\neffects = \"read_only\"\n\n[tools.search.parameters]\ntype = \"object\"\nrequired = [\"text\"]\nadditionalProperties = false\nproperties = { text = { type = \"string\" }, most = { type = \"integer\", maximum = 50 } }\n\n[tools.search.result]\ntype = \"object\"\nrequired = [\"hits\"]\nadditionalProperties = false\nproperties = { hits = { type = \"array\" } }\n\n[tools.post]\ncommand = [\"post\"]\nparameters = { type = \"object\", properties = { text = { type = \"string\" } } }\n";
 
-/// A pipeline that searches with these parameters, and then goes on.
+/// A pipeline that searches with these parameters, and then continues.
 fn checked(params: &str, then: &str) -> Vec<String> {
     let folder = Folder::new();
     let input = "{ q: \"{{q}}\", n: \"{{n}}\", b: \"{{b}}\" }";

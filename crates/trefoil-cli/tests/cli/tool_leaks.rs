@@ -13,7 +13,7 @@ use crate::world::{Folder, Ran};
 /// With characters that every form writes in another way.
 const SECRET: &str = "canary-Zx81\"äö/+= &<end>";
 
-/// Every form of it, one a line.
+/// Every form of it, one per line.
 fn forms() -> String {
     let escaped: String =
         SECRET.chars().map(|c| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", c as u32) }).collect();

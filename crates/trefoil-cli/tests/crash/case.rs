@@ -20,7 +20,7 @@ pub enum Act {
     Resume,
 }
 
-/// What is done, and what happens to it. Then the run is gone on with until it ends.
+/// What is done, and what happens to it. Then the run is resumed until it ends.
 #[derive(Debug, Clone, Default)]
 pub struct Case {
     pub acts: Vec<(Act, Option<Point>)>,
@@ -116,7 +116,7 @@ impl<'p> Scene<'p> {
         std::fs::read_to_string(&log).map_err(|error| error.to_string())
     }
 
-    /// Does all of it, and goes on until the end. None: a process ended before it came to the point.
+    /// Does all of it, and continues until the end. None: a process ended before it came to the point.
     pub fn play(mut self, case: &Case, whole: Option<&Whole>) -> Result<Option<Whole>, String> {
         let mut reached = true;
         for (act, point) in &case.acts {
@@ -278,7 +278,7 @@ impl<'p> Scene<'p> {
         for name in ["unknown_calls", "unpriced_calls"] {
             spent.as_object_mut().unwrap().remove(name);
         }
-        // A call that was under way at a crash was made, and is made again.
+        // A call that was in progress at a crash was made, and is made again.
         let made = shown["calls"].as_u64().unwrap_or_default().saturating_sub(expected);
         let calls = if self.program.fails { Json::Null } else { made.into() };
         let spent = (spent, calls);
@@ -301,7 +301,7 @@ impl<'p> Scene<'p> {
             let again = asked[*before..].iter().find(|asked| answers.contains(&said(asked).as_str()));
             ensure(again.is_none(), || format!("{again:?} was completed and asked again"))?;
         }
-        // What was on its way is asked once more; a provider that fails every second call is then asked twice.
+        // What was on its way is asked again; a provider that fails every second call is then asked twice.
         let unknown = self.unknown.iter().filter(|(sort, ..)| *sort == "model").count();
         let most = whole.calls + unknown * if self.program.fails { 2 } else { 1 };
         ensure(asked.len() <= most, || format!("asked {} times instead of {most}: {asked:?}", asked.len()))?;

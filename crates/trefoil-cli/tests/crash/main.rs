@@ -1,8 +1,8 @@
-//! The real binary is killed everywhere, and its runs are gone on with.
+//! The real binary is killed everywhere, and its runs are resumed.
 //!
 //! Each program is run once under `strace`, which writes down what it asks the system for. Then it is run again for every commit
 //! and every call that leaves the process, and `strace` kills it there: nothing in the binary knows of that. A disk that is full,
-//! or that fails, is made the same way. After each, the run is gone on with until it ends, and compared with the first one:
+//! or that fails, is made the same way. After each, the run is resumed until it ends, and compared with the first one:
 //! see [`case`].
 //!
 //! `TREFOIL_CRASH=all` takes every point, and fails where `strace` is missing. Without it, some points are taken, so that whoever
@@ -93,7 +93,7 @@ fn plan(program: &Program, store: &Path, most: usize) -> Result<Vec<Case>, Strin
         Case { acts, torn: false }
     };
     let mut cases: Vec<Case> = run.iter().map(|point| at(&[], Act::Run, point.clone())).collect();
-    // Again while it is gone on with.
+    // Again while it is resumed.
     let commits: Vec<&Point> = run.iter().filter(|point| point.call == "fsync").collect();
     let late = commits[commits.len() * 3 / 4].clone();
     let mut later = vec![(vec![(Act::Run, Some(late))], Act::Resume)];

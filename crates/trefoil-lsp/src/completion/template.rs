@@ -226,7 +226,7 @@ fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
     out
 }
 
-/// The names that go on from the segments that are done: other names with dots, or properties.
+/// The names that continue from the segments that are done: other names with dots, or properties.
 fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
     let done = spelled(names, done);
     let done: &[&str] = &done.iter().map(String::as_str).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Phrases that try to take over: ten families, whatever the case and the white space.
+//! Phrases that try to take over: ten families, whatever the case and the whitespace.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Guardrails and validators: pure functions on texts, one file a kind, each with a [`Verdict`].
+//! Guardrails and validators: pure functions on texts, one file per kind, each with a [`Verdict`].
 //!
 //! Three sides of a model call are looked at. The user message and what data puts into the system prompt are checked by the
 //! machine, before the request has a content key; the whole answer by the driver, before the journal sees it. A cap goes by

@@ -57,7 +57,7 @@ pub struct FlowCall {
     pub cost: u64,
     /// Model calls that were answered or failed.
     pub calls: u64,
-    /// Model calls that were asked for.
+    /// Model calls that were requested.
     pub asked: u64,
     /// Graph nodes not yet started are skipped.
     pub skipping: bool,

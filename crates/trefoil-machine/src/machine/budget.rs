@@ -82,7 +82,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Whether the try under way is one more of a call that has been counted.
+    /// Whether the try in progress is one more of a call that has been counted.
     pub fn is_same_call(&self, f: FrameId) -> bool {
         self.core.frames.get(f).and_then(|frame| frame.aside.as_deref()).is_some_and(|aside| aside.same_call)
     }
@@ -195,7 +195,7 @@ impl Turn<'_> {
         if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) }
     }
 
-    /// Sets the clock on a flow call that has begun, if its budget is one of time: a call under way does not outlive it.
+    /// Sets the clock on a flow call that has begun, if its budget is one of time: a call in progress does not outlive it.
     pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
         let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
         // The ceiling is passed beyond the limit, not at it.
@@ -234,7 +234,7 @@ impl Turn<'_> {
         }
     }
 
-    /// An effect under way beneath a frame; of several the one whose key comes first, whatever the timing.
+    /// An effect in progress beneath a frame; of several the one whose key comes first, whatever the timing.
     fn at_work(&self, f: FrameId) -> Option<(Key, Location)> {
         let beneath = |mut at: FrameId| loop {
             if at == f {

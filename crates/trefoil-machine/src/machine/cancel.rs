@@ -24,7 +24,7 @@ impl Turn<'_> {
         self.push(Task::Ended(parent, frame.place, outcome));
     }
 
-    /// Cancels whatever a frame has under way: its activities, its questions, everything beneath it.
+    /// Cancels whatever a frame has in progress: its activities, its questions, everything beneath it.
     pub fn clear(&mut self, f: FrameId) {
         self.cancel_children(f);
         self.cancel_activities(f);

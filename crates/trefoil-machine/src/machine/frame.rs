@@ -44,9 +44,9 @@ pub struct Frame {
     pub attempt: u32,
     /// What it is at.
     pub doing: Doing,
-    /// Its effect is under way under its own key.
+    /// Its effect is in progress under its own key.
     pub effect: bool,
-    /// The time limit or retry delay that is under way.
+    /// The time limit or retry delay that is in progress.
     pub timer: Option<Key>,
     /// It has been announced.
     pub announced: bool,
@@ -91,15 +91,15 @@ impl Frame {
 pub struct Aside {
     /// Questions answered.
     pub decided: Vec<(AskDecide, bool)>,
-    /// Questions under way, and what continues when they are answered.
+    /// Questions in progress, and what continues when they are answered.
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
-    /// The time limit of the effect under way.
+    /// The time limit of the effect in progress.
     pub limit: Option<Key>,
-    /// When the time limit under way runs out, in milliseconds of the run.
+    /// When the time limit in progress runs out, in milliseconds of the run.
     pub ends_ms: Option<u64>,
-    /// The try under way is one of the same call: the manifest did not request it, so no ceiling on calls counts it.
+    /// The try in progress is one of the same call: the manifest did not request it, so no ceiling on calls counts it.
     pub same_call: bool,
     /// The tool whose call has just failed may be called again.
     pub repeatable: bool,
@@ -124,7 +124,7 @@ pub struct Misfit {
     pub why: String,
 }
 
-/// A question under way.
+/// A question in progress.
 #[derive(Debug)]
 pub struct Asking {
     /// The activity's key.
@@ -147,13 +147,13 @@ pub enum Doing {
     Flow(Box<super::steps::flow::FlowCall>),
     /// The position in the sequence.
     Sequence(u32),
-    /// Branches under way.
+    /// Branches in progress.
     Parallel(Box<parallel::RunningBranches>),
     /// The pass, from 1.
     Loop(u32),
-    /// Instances under way.
+    /// Instances in progress.
     ForEach(Box<for_each::RunningItems>),
-    /// Nodes under way.
+    /// Nodes in progress.
     Graph(Box<graph::RunningNodes>),
     /// The current state.
     StateMachine(Box<state_machine::RunningStates>),

@@ -57,7 +57,7 @@ fn limit(step: &Step, error: &RunError) -> Option<Location> {
 
 /// What starting a step came to.
 pub enum Started {
-    /// Something is under way.
+    /// Something is in progress.
     Running,
     /// It is done already.
     Done(Value),
@@ -261,7 +261,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Whether a step is tried again; if so, that is under way.
+    /// Whether a step is tried again; if so, that is in progress.
     fn retry(&mut self, f: FrameId, step: &Step, error: &mut RunError) -> bool {
         let unasked = self.is_tried_again_unasked(f, step, error);
         let again = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());

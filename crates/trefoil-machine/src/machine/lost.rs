@@ -41,7 +41,7 @@ impl Turn<'_> {
         self.activity(f, timer, Purpose::Timeout, request);
     }
 
-    /// Asks again for activities that are under way; of time limits, the milliseconds: they begin now.
+    /// Asks again for activities that are in progress; of time limits, the milliseconds: they begin now.
     pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) {
         self.core.now_ms = self.core.now_ms.max(at_ms);
         let (mut frames, mut limits) = (Vec::new(), Vec::new());
@@ -59,7 +59,7 @@ impl Turn<'_> {
                 }
             }
         }
-        // An effect that is asked for again brings its limits with it.
+        // An effect that is requested again brings its limits with it.
         limits.retain(|(f, ..)| !frames.contains(f));
         for (f, purpose, key, ms) in limits {
             let ends = self.core.now_ms.saturating_add(ms);
@@ -77,7 +77,7 @@ impl Turn<'_> {
     /// The first one's turn comes first.
     fn try_anew(&mut self, frames: Vec<FrameId>) {
         for f in frames.into_iter().rev() {
-            // The time limits of an effect are those of the one that is asked for now.
+            // The time limits of an effect are those of the one that is requested now.
             self.effect_came(f);
             let timer = self.core.frames.get_mut(f).and_then(|frame| {
                 if let Some(aside) = frame.aside.as_deref_mut() {

@@ -82,7 +82,7 @@ pub enum Command {
     Start(Activity),
     /// Stop doing that; what comes of it is not wanted any more.
     Cancel(Key),
-    /// The run has ended. Nothing is under way any more.
+    /// The run has ended. Nothing is in progress any more.
     Finish(Result<Value, RunError>),
 }
 
@@ -145,7 +145,7 @@ impl Machine {
         self.turn(|turn| turn.start(input))
     }
 
-    /// Takes in what came of an activity. Of one that is not under way (cancelled meanwhile) only what it used counts.
+    /// Takes in what came of an activity. Of one that is not in progress (cancelled meanwhile) only what it used counts.
     pub fn on(&mut self, completion: Completion) -> Output {
         if !self.core.pending.contains_key(&completion.key) {
             self.core.usage.add(completion.usage.unwrap_or_default());
@@ -175,23 +175,23 @@ impl Machine {
         }
     }
 
-    /// Model calls were under way when the process that made them ended. Each counts as made, with what it is taken to have
-    /// used, and is asked for again; a limit on calls or money that has no room for that ends the run.
+    /// Model calls were in progress when the process that made them ended. Each counts as made, with what it is taken to have
+    /// used, and is requested again; a limit on calls or money that has no room for that ends the run.
     pub fn lost(&mut self, lost: &[Lost], at_ms: u64) -> Output {
         self.turn(|turn| turn.lost(lost, at_ms))
     }
 
-    /// An effect that was under way when its process ended is done again: the time limit of its step begins now.
+    /// An effect that was in progress when its process ended is done again: the time limit of its step begins now.
     pub fn restarted(&mut self, key: &Key, at_ms: u64) -> Output {
         self.turn(|turn| turn.restarted(key, at_ms))
     }
 
-    /// The time limit that the step of an effect has under way.
+    /// The time limit that the step of an effect has in progress.
     pub fn limit_of(&self, key: &Key) -> Option<Key> {
         self.core.frames.get(self.core.pending.get(key)?.frame)?.timer.clone()
     }
 
-    /// Asks again for activities that are under way, as if they had not been asked for: whoever was to do them does not. With the
+    /// Asks again for activities that are in progress, as if they had not been requested: whoever was to do them does not. With the
     /// milliseconds of those that are time limits: they begin now.
     pub fn ask_again(&mut self, again: &[(Key, Option<u64>)], at_ms: u64) -> Output {
         self.turn(|turn| turn.ask_again(again, at_ms))
@@ -272,7 +272,7 @@ impl Machine {
         self.core.frames.len()
     }
 
-    /// How many activities are under way.
+    /// How many activities are in progress.
     pub fn pending(&self) -> usize {
         self.core.pending.len()
     }
@@ -311,7 +311,7 @@ fn is_call(activity: &Activity) -> bool {
     matches!(activity.request, Request::Model(_)) && !activity.again
 }
 
-/// What was asked for and then cancelled in one turn was never asked for. How many model calls that takes back.
+/// What was requested and then cancelled in one turn was never requested. How many model calls that takes back.
 fn settle(commands: &mut Vec<Command>) -> u64 {
     let (mut open, mut void, mut calls) = (BTreeMap::new(), BTreeSet::new(), 0);
     for (at, command) in commands.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! Limits on money: the operator's, and those of flows. What a call may cost is reserved before it starts, so calls that are
-//! under way at the same time cannot all spend the same rest. All of it comes from the journal: prices from its first entry,
+//! in progress at the same time cannot all spend the same rest. All of it comes from the journal: prices from its first entry,
 //! costs from completions.
 
 use trefoil_ir::OnExceeded;
@@ -40,14 +40,14 @@ pub fn may_cost(flags: &Flags, request: &ModelRequest) -> u64 {
 }
 
 impl Turn<'_> {
-    /// What is set aside for a call, in micro-dollars. 0 where no limit makes it worth knowing.
+    /// What is reserved for a call, in micro-dollars. 0 where no limit makes it worth knowing.
     pub fn reserve(&self, request: &Request) -> u64 {
         let limited = self.core.flags.max_cost_micro.is_some() || self.prepared.limits_cost;
         let (Request::Model(request), true) = (request, limited) else { return 0 };
         may_cost(&self.core.flags, request)
     }
 
-    /// Why no limit on money can hold for a call, and what to do about it.
+    /// Why no cost limit can hold for a call, and what to do about it.
     fn beyond_limits(&self, request: &ModelRequest) -> Option<(String, &'static str)> {
         let flags = &self.core.flags;
         let provider = request.provider.as_deref();
@@ -154,7 +154,7 @@ impl Turn<'_> {
         usage.cost_micro.max(reserved)
     }
 
-    /// Says once that the operator's limit was passed: calls that were under way may have cost more than was expected.
+    /// Says once that the operator's limit was passed: calls that were in progress may have cost more than was expected.
     pub fn tell_cost(&mut self, f: FrameId, usage: Usage) {
         let Some(limit) = self.core.flags.max_cost_micro else { return };
         let now = self.core.usage.cost_micro;

@@ -23,7 +23,7 @@ pub struct Prepared {
     steps: Vec<StepFacts>,
     /// Whether anything reads what slots' steps have spent.
     pub tracks_spending: bool,
-    /// Whether a flow has a limit on money.
+    /// Whether a flow has a cost limit.
     pub limits_cost: bool,
     /// Whether values may have holes: something reads the environment or the secret store.
     pub has_holes: bool,

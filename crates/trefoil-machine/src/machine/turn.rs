@@ -36,7 +36,7 @@ pub struct Core {
     pub frames: Arena<Frame>,
     /// Their slots.
     pub activations: Arena<Activation>,
-    /// Activities under way.
+    /// Activities in progress.
     pub pending: IndexMap<Key, Pending>,
     /// Work to do, the next on top.
     pub tasks: Vec<Task>,
@@ -58,7 +58,7 @@ pub struct Core {
     pub begun: u64,
     /// Bytes of the values made so far, each counted once. Never less: results stay with the run.
     pub made: Cell<u64>,
-    /// Bytes that the activities under way take with them.
+    /// Bytes that the activities in progress take with them.
     pub carried: u64,
     /// The run has ended.
     pub finished: bool,
@@ -68,7 +68,7 @@ pub struct Core {
     pub ended: Option<(FrameId, u32, Key)>,
 }
 
-/// An activity under way.
+/// An activity in progress.
 #[derive(Debug)]
 pub struct Pending {
     /// Whose it is.
@@ -77,7 +77,7 @@ pub struct Pending {
     pub purpose: Purpose,
     /// Bytes of its request.
     pub bytes: u64,
-    /// Micro-dollars that are set aside for it.
+    /// Micro-dollars that are reserved for it.
     pub reserved: u64,
 }
 

@@ -38,7 +38,7 @@ pub const VERSION: u16 = 1;
 pub struct WireRequest {
     /// [`VERSION`] of the writer.
     pub v: u16,
-    /// What is asked for.
+    /// What is requested.
     pub request: WireKind,
 }
 

@@ -1,4 +1,4 @@
-//! The operator's limit on money. A call of these programs is expected to cost 1,000 micro-dollars: 1,000 tokens of an answer.
+//! The operator's cost limit. A call of these programs is expected to cost 1,000 micro-dollars: 1,000 tokens of an answer.
 
 use std::sync::Arc;
 

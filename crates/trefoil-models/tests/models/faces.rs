@@ -137,7 +137,7 @@ impl Face {
         self.stream(texts.chain(done).collect())
     }
 
-    /// An answer in pieces, or whole, as it was asked for.
+    /// An answer in pieces, or whole, as it was requested.
     pub fn answer(self, asked: &Received, texts: &[&str]) -> Reply {
         if !self.streams(asked) {
             return Reply::json(self.whole(&texts.concat()));
@@ -146,7 +146,7 @@ impl Face {
         self.streamed(&pieces.chain(self.end()).collect::<Vec<_>>())
     }
 
-    /// Whether a stream was asked for.
+    /// Whether a stream was requested.
     pub fn streams(self, asked: &Received) -> bool {
         match self {
             Self::Gemini => asked.line.contains(":streamGenerateContent?alt=sse "),

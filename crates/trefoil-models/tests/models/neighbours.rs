@@ -109,7 +109,7 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
     for way in WAYS {
         let _ = writeln!(told, "{way}");
         for face in FACES {
-            // What is a stream is one whether or not it was asked for; the rest comes in both ways.
+            // What is a stream is one whether or not it was requested; the rest comes in both ways.
             let streamed = failure(face, way, true).await;
             let help = streamed.help.as_deref().map(|help| format!(" -> {help}")).unwrap_or_default();
             let _ = writeln!(told, "  {:?}: {}{help}", streamed.kind, streamed.message);

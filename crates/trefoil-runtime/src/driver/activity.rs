@@ -37,7 +37,7 @@ pub struct World {
     pub ports: Ports,
     /// The clock and the events.
     pub watch: Watch,
-    /// How often the run has been gone on with.
+    /// How often the run has been resumed.
     pub execution: u32,
     /// Secrets used so far.
     pub secrets: Arc<SeenValues>,
@@ -259,7 +259,7 @@ fn sent(request: &ToolRequest, shown: &Value) -> String {
     format!("`{}` with {with}, {} bytes", request.name, shown.to_json().to_string().len())
 }
 
-/// What tools say about themselves, in the order of what is asked for.
+/// What tools say about themselves, in the order of what is requested.
 async fn describe(at: &At<'_>, wanted: &[ToolsRequest]) -> Result<Value, RunError> {
     if !at.world.ports.models.calls_tools() {
         return Ok(wanted.iter().map(|_| Value::List(Vec::new().into())).collect());

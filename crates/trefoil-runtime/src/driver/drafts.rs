@@ -62,7 +62,7 @@ pub async fn add_drafts(world: &World, lost: &mut [Lost]) {
 }
 
 impl Driver {
-    /// Writes what has come of the answers under way, if anything has come since the last time.
+    /// Writes what has come of the answers in progress, if anything has come since the last time.
     pub async fn keep_drafts(&mut self) {
         let Some(drafts) = &self.world.drafts else { return };
         if !drafts.fresh.swap(false, Ordering::Relaxed) {

@@ -69,11 +69,11 @@ pub struct Options {
     pub max_cost_micro: Option<u64>,
     /// The prices of models, by `PROVIDER:NAME`. A model without one has no known price.
     pub prices: Vec<(String, Price)>,
-    /// What a limit on money sets aside for a call.
+    /// What a cost limit reserves for a call.
     pub reserve: Reserve,
     /// The context windows of models, by `PROVIDER:NAME`: what [`Reserve::Bound`] goes by.
     pub windows: Vec<(String, u64)>,
-    /// The models that may answer instead of one, by `PROVIDER:NAME`: limits on money go by the dearest.
+    /// The models that may answer instead of one, by `PROVIDER:NAME`: cost limits go by the most expensive.
     pub fallbacks: Vec<(String, Vec<String>)>,
     /// Where model calls wait for their turn, together with those of other runs. None: they do not wait.
     pub places: Option<Arc<Places>>,
@@ -96,7 +96,7 @@ pub struct Options {
     pub answers: String,
     /// Which model each agent is answered by, for the journal.
     pub models: Vec<(String, String)>,
-    /// Of a run that is gone on with: limits that are different from now on.
+    /// Of a run that is resumed: limits that are different from now on.
     pub changes: Changes,
     /// Stops the run.
     pub cancel: Cancel,
@@ -104,11 +104,11 @@ pub struct Options {
     pub answers_from: Option<String>,
     /// The answers are placeholders.
     pub placeholder: bool,
-    /// What becomes of activities that were under way when the process ended before.
+    /// What becomes of activities that were in progress when the process ended before.
     pub recovery: Recovery,
-    /// How far away time has to be that goes on with a run, in milliseconds, for a run that waits for people to be suspended.
+    /// How far away time has to be that continues with a run, in milliseconds, for a run that waits for people to be suspended.
     pub linger_ms: u64,
-    /// How often in a row a run is gone on with although nothing came of it: what it does may be what ends its process.
+    /// How often in a row a run is resumed although nothing came of it: what it does may be what ends its process.
     pub max_fruitless: u32,
 }
 
@@ -153,7 +153,7 @@ pub struct RunOutcome {
     pub result: Result<Value, RunError>,
     /// What a suspended run waits for. Empty: it has ended.
     pub waiting: Vec<Waiting>,
-    /// It has not ended: it goes on when it is resumed.
+    /// It has not ended: it continues when it is resumed.
     pub continues: bool,
     /// Tokens and money spent.
     pub usage: Usage,
@@ -199,7 +199,7 @@ pub fn run_prepared(
     }
 }
 
-/// What is needed to begin is not kept while the run goes on.
+/// What is needed to begin is not kept while the run continues.
 fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> (Box<Driver>, Output) {
     let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let seed = options.seed.unwrap_or_else(|| ports.random.next());
@@ -237,7 +237,7 @@ pub fn resume_prepared(
     ports: Ports,
     options: Options,
 ) -> impl Future<Output = RunOutcome> + Send {
-    // What is needed to read the journal is not kept while the run goes on.
+    // What is needed to read the journal is not kept while the run continues.
     let taken_up = Box::pin(take_up(prepared, run, ports, options));
     async move {
         let taken_up = taken_up.await;
@@ -248,7 +248,7 @@ pub fn resume_prepared(
     }
 }
 
-/// A run brought to where its journal ends, or what it has come to if it does not go on.
+/// A run brought to where its journal ends, or what it has come to if it does not continue.
 async fn take_up(
     prepared: Arc<Prepared>,
     run: &str,
@@ -343,7 +343,7 @@ fn changes(options: &mut Options, replay: &Replay) -> Changes {
 }
 
 /// Tells the events of a run's journal to [`Ports::events`], with the numbers that they had when they happened. Nothing is
-/// done. Returns what nobody knows whether it was done, if no process works on the run: tools and commands that were under way.
+/// done. Returns what nobody knows whether it was done, if no process works on the run: tools and commands that were in progress.
 ///
 /// # Errors
 ///

@@ -63,7 +63,7 @@ impl Queue {
         self.waiting.values().map(|waiting| &waiting.call).chain(self.turned.iter().map(|ready| &ready.activity))
     }
 
-    /// What was asked for, if it may begin now. Otherwise it waits here.
+    /// What was requested, if it may begin now. Otherwise it waits here.
     pub fn enter(&mut self, activity: Arc<Activity>) -> Option<Ready> {
         if let Some(call) = limits(&activity)
             && let Some(waiting) = self.waiting.get_mut(&Key::from(call))

@@ -1,4 +1,4 @@
-//! Activities that were under way when a process ended. Nobody knows whether they were done: each is *unknown*.
+//! Activities that were in progress when a process ended. Nobody knows whether they were done: each is *unknown*.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use trefoil_machine::key::Key;
 use trefoil_machine::request::{Activity, Request, Usage};
 use trefoil_machine::{Machine, Output};
 
-/// What a run that is gone on with was at when its process ended.
+/// What a run that is resumed was at when its process ended.
 pub struct Open {
-    /// How often it has been gone on with, this time included.
+    /// How often it has been resumed, including this time.
     pub execution: u32,
-    /// What whoever goes on with it should know.
+    /// What whoever continues with it should know.
     pub notes: Vec<String>,
     /// What had begun and not ended.
     pub restart: Vec<Activity>,
@@ -28,13 +28,13 @@ pub struct Open {
     pub output: Output,
 }
 
-/// How a run that had failed goes on.
+/// How a run that had failed continues.
 pub struct Again {
     /// The entry that says so.
     pub kind: EntryKind,
     /// What to tell with it.
     pub told: Vec<Untold>,
-    /// What is asked for again although nobody knows whether it was done.
+    /// What is requested again although nobody knows whether it was done.
     pub unknown: BTreeSet<Key>,
 }
 
@@ -97,7 +97,7 @@ pub fn lost(machine: &Machine, open: &[Activity]) -> Vec<Lost> {
 }
 
 impl Driver {
-    /// Takes up what was under way when the process before ended.
+    /// Takes up what was in progress when the process before ended.
     pub async fn again(&mut self, changes: Changes, resumed: Open) -> Result<(), RunError> {
         let Open { execution, notes, restart, output } = resumed;
         let mut lost = lost(&self.machine, &restart);

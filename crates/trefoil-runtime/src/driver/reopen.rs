@@ -13,11 +13,11 @@ use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
 use trefoil_machine::machine::{Rebuild, Reopening, Scan};
 use trefoil_machine::{Past, Replay, Unwatched, Watcher};
 
-/// A run that goes on.
+/// A run that continues.
 pub struct Reopened {
     /// The replay, without what is void.
     pub replay: Replay,
-    /// How it goes on. The entry is not stored yet.
+    /// How it continues. The entry is not stored yet.
     pub again: Again,
 }
 
@@ -57,7 +57,7 @@ pub async fn reopen(
     let entry = Entry { v: VERSION, seq: end, at_ms: replay.at_ms(), kind };
     let mut collect = Collect { world, told: Vec::new() };
     rebuild.end(&entry, &mut replay, &mut collect)?;
-    // A limit may hold only against what is asked for again.
+    // A limit may hold only against what is requested again.
     if replay.is_over() {
         return Err(would_repeat(error));
     }

@@ -141,9 +141,9 @@ fn would_repeat<'a>(world: &World, memo: &Memo, lacking: impl Iterator<Item = &'
     let mut lacking = lacking.filter(|asked| memo.before(&asked.key).is_some());
     let asked = lacking.find(|asked| !recovery::may_repeat(world, &asked.request) && !memo.may_rerun(asked))?;
     let (key, sort) = (asked.key.clone(), asked.request.sort());
-    let message = format!("this {sort} was run by the earlier run, and is not known to be safe to run again");
+    let message = format!("this {sort} ran in the earlier run, and may not be safe to run again");
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
     let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);
-    let help = format!("if it may run again, say so: `--rerun {label}`");
+    let help = format!("to allow it, pass `--rerun {label}`");
     Some(RunError { key: Some(key), location, ..RunError::new("WOULD_REPEAT", message) }.help(help))
 }

@@ -9,7 +9,7 @@ use trefoil_machine::journal::EntryKind;
 pub struct Suspended {
     /// What it waits for.
     pub waiting: Vec<Waiting>,
-    /// When time alone goes on with it, on the run's clock.
+    /// When time alone continues with it, on the run's clock.
     wake_ms: Option<u64>,
 }
 

@@ -85,7 +85,7 @@ pub struct Going {
     pub(super) linger_ms: u64,
 }
 
-/// An activity under way.
+/// An activity in progress.
 pub struct UnderWay {
     pub(super) activity: Arc<Activity>,
     pub(super) waits: Waits,
@@ -108,7 +108,7 @@ pub enum Waits {
     Decision,
 }
 
-/// What a run goes on with.
+/// What a run continues with.
 enum Next {
     Done(Box<Done>),
     /// The turn of a model call has come.
@@ -238,7 +238,7 @@ impl Driver {
         }
     }
 
-    /// Why a run that is gone on with stops here, if it does: it has come to a command, and this process may not run any. Another
+    /// Why a run that is resumed stops here, if it does: it has come to a command, and this process may not run any. Another
     /// one may.
     pub(super) fn may_not(&mut self, next: &Activity) -> Option<RunError> {
         let command = matches!(next.request, Request::Command(_)) && self.world.ports.commands.is_none();
@@ -314,7 +314,7 @@ impl Driver {
         self.tell_began(activity);
     }
 
-    /// Writes what has happened and what was asked for, then tells it.
+    /// Writes what has happened and what was requested, then tells it.
     pub(super) async fn commit(&mut self) -> Result<(), RunError> {
         self.flush().await?;
         for (key, location, kind) in std::mem::take(&mut self.untold) {
@@ -355,7 +355,7 @@ impl Driver {
         self.under_way.insert(key, UnderWay { activity, waits, handle: None, meter: Arc::default() });
     }
 
-    /// What the run goes on with.
+    /// What the run continues with.
     async fn next(&mut self) -> Result<Next, RunError> {
         loop {
             let cancel = &self.going.cancel;
@@ -533,7 +533,7 @@ impl Driver {
                 self.book_stopped();
                 return Ok(());
             }
-            // Whoever watches a long stretch sees it go on.
+            // Whoever watches a long stretch sees it continue.
             self.commit().await?;
             if self.going.cancel.is_cancelled() {
                 return self.stopped();
@@ -579,7 +579,7 @@ impl Driver {
         }
     }
 
-    /// What was asked for and has not begun is not wanted any more: it was never asked for.
+    /// What was requested and has not begun is not wanted any more: it was never requested.
     fn take_back(&mut self, unwanted: impl Fn(&Key) -> bool) {
         self.starting.retain(|(activity, _)| !unwanted(&activity.key));
         let (back, asked) = std::mem::take(&mut self.asked).into_iter().partition(|asked| unwanted(&asked.key));
@@ -625,7 +625,7 @@ impl Driver {
         self.work.clear();
         let mut result = result.map(|value| self.world.result(value));
         let (output, error) = sides(&result);
-        // One whose journal cannot be written, or that goes on elsewhere, has not ended.
+        // One whose journal cannot be written, or that continues elsewhere, has not ended.
         let mut open =
             self.stays || error.as_ref().is_some_and(|e| ["JOURNAL_ERROR", INTERRUPTED].contains(&e.code.as_str()));
         if open {

@@ -158,7 +158,7 @@ async fn look_up(journal: &dyn Journal, citations: &[Citation], differences: &mu
                         format!("`{key}` is said to be `{there}` of run {run}, which asked for something else there")
                     }
                     Some((_, known)) if known != value => {
-                        format!("`{key}` is said to be `{there}` of run {run}, which has another result there")
+                        format!("`{key}` was taken from `{there}` of run {run}, which has a different result there")
                     }
                     Some(_) => continue,
                 },

@@ -32,7 +32,7 @@ impl Watch {
         Self { run, sink, clock, secrets, state: Mutex::new(state) }
     }
 
-    /// The clock of a run that is gone on with says so much now.
+    /// The clock of a run that is resumed says so much now.
     pub fn continue_from(&self, at_ms: u64) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).base_ms = at_ms;
     }

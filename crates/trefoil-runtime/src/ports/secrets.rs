@@ -110,7 +110,7 @@ impl Secrets for EnvSecrets {
 }
 
 /// The variables of an `env_file`: `KEY=VALUE` lines, `#` comments; a quoted value runs to the same quote, an unquoted one
-/// to white space and `#`. What is not such a line is passed over.
+/// to whitespace and `#`. What is not such a line is passed over.
 pub fn env_file(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(line).collect()
 }

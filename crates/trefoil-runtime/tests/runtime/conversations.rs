@@ -41,7 +41,7 @@ impl Talker {
         world.ports.tools = Arc::new(tools.clone());
         world
     }
-    /// The keys that it was asked for.
+    /// The keys of its requests.
     fn keys(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().map(|(key, _)| key.clone()).collect()
     }
@@ -244,7 +244,7 @@ fn more_calls_in_a_turn_than_the_limit_are_not_made() {
     assert_eq!((tools.called().len(), warnings(&world).len()), (32, 8));
 }
 
-/// The run as it goes on with the first entries of another one.
+/// The run as it continues with the first entries of another one.
 fn cut(world: &World, entries: &[trefoil_runtime::Entry], program: &Arc<Program>) -> RunOutcome {
     block_on(world.journal.append("r1", entries)).unwrap();
     resume(world, program)

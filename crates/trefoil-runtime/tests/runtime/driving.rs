@@ -21,7 +21,7 @@ use trefoil_template::Value;
 use crate::world::{Full, World, block_on, json};
 use testbed::Build;
 
-/// A model that never answers, and counts how many of its calls are under way.
+/// A model that never answers, and counts how many of its calls are in progress.
 #[derive(Default)]
 struct Silent(Arc<AtomicUsize>);
 
@@ -324,7 +324,7 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
         block_on(world.journal.append("r1", &entries[..cut])).unwrap();
         let again = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
         assert_eq!(again.result, first.result, "cut at {cut}");
-        // What the call under way used that was cut off, nobody knows.
+        // What the call in progress used that was cut off, nobody knows.
         let cut_off = matches!(&entries[cut - 1].kind, EntryKind::Scheduled { .. });
         let unpriced_calls = first.usage.unpriced_calls + u64::from(cut_off);
         let usage = Usage { unknown_calls: u64::from(cut_off), unpriced_calls, ..first.usage };

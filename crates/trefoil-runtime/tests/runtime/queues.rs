@@ -16,7 +16,7 @@ use crate::world::{World, block_on};
 #[derive(Clone, Default)]
 struct Slow {
     clock: Arc<VirtualClock>,
-    /// Keys of calls as they came in, and how many were under way then.
+    /// Keys of calls as they came in, and how many were in progress then.
     asked: Arc<Mutex<(Vec<String>, usize, usize)>>,
 }
 

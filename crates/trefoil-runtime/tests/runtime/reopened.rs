@@ -1,4 +1,4 @@
-//! Runs that failed and go on from the step that failed.
+//! Runs that failed and continue from the step that failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Answers that do not fit their schema: asked for once more with what does not fit, by a call like any other.
+//! Answers that do not fit their schema: asked for again with what does not fit, by a call like any other.
 
 use expect_test::expect;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Runs that outlive their process: suspended for people, gone on with after a crash, told again with the same numbers.
+//! Runs that outlive their process: suspended for people, resumed after a crash, told again with the same numbers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -154,7 +154,7 @@ impl CommandHost for Commands {
     }
 }
 
-/// A command and a model call, both under way when the process ends.
+/// A command and a model call, both in progress when the process ends.
 fn crashed(inbox: &Arc<Inbox>) -> (Arc<Program>, World, Arc<Commands>) {
     let mut b = Build::new();
     let call = CommandCall { script: "pay".into(), arguments: Vec::new(), env: Vec::new(), workdir: None };

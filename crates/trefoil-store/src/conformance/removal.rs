@@ -44,7 +44,7 @@ async fn deleting(store: &dyn Store) -> Result<(), String> {
     done(store.release(&again).await, "releasing")
 }
 
-/// What a run asked and was answered goes when it ends, if that was wanted; figures stay. A run that failed can go on.
+/// What a run asked and was answered goes when it ends, if that was wanted; figures stay. A run that failed can continue.
 async fn content(store: &dyn Store) -> Result<(), String> {
     let file = Arc::new(Blob::new(b"prompt: tell me".to_vec()));
     let large = Value::from("reply ".repeat(INLINE));

@@ -48,7 +48,7 @@ impl Alive {
         }
     }
 
-    /// A lease was asked for.
+    /// A lease was requested.
     pub fn took(&self) {
         self.leases.fetch_add(1, Ordering::SeqCst);
     }

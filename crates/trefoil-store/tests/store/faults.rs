@@ -127,7 +127,7 @@ fn a_store_of_a_later_version_is_left_alone() {
         let before = std::fs::read(&path).unwrap();
         let error = SqliteStore::open(&path, Options::default()).unwrap_err();
         expect![[r#"
-            the store `FOLDER/runs.db` was written by a later version: its format is 99, this version reads up to 5
+            the store `FOLDER/runs.db` was written by a later version: its format is 99, but this version supports only up to 5
             update trefoil, or use another store with `--store PATH`"#]]
         .assert_eq(&said(&error, folder.path()));
         assert_eq!(std::fs::read(&path).unwrap(), before);

@@ -1,5 +1,5 @@
 //! Random programs, completions in random order, processes that end after any append: the result is that of a run that nothing
-//! happened to, and nothing that has come back is asked for again. The same for a step that fails until the run is resumed.
+//! happened to, and nothing that has come back is requested again. The same for a step that fails until the run is resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -271,7 +271,7 @@ async fn one(
     let ended = cut.to_the_end(true, cuts).await?;
     prop_assert_eq!(shape(&ended), shape(&expected));
 
-    // One step fails. If that fails the run, it goes on from there when the step is well again.
+    // One step fails. If that fails the run, it continues from there when the step is well again.
     let Some(key) = keys.get(sick as usize % keys.len().max(1)) else { return Ok(false) };
     let ill = Case::new(store, root.clone(), seed, format!("ill-{number}"));
     *ill.world.sick.lock().unwrap() = Some(key.clone());

@@ -38,7 +38,7 @@ pub(super) fn content_end(text: &str, at: usize) -> usize {
     at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
 }
 
-/// Whether the value at `at` goes on below its line: the next line stands further in than the key.
+/// Whether the value at `at` continues below its line: the next line stands further in than the key.
 pub(super) fn goes_on(text: &str, at: usize) -> bool {
     let start = line_start(text, at);
     let column = |line: &str, skip: &[char]| line.len() - line.trim_start_matches(skip).len();

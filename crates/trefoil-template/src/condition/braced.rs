@@ -261,7 +261,7 @@ fn follows_word(b: &TemplateBuilder<'_>, at: usize) -> bool {
     b.slice(0..at).chars().next_back().is_some_and(|c| !c.is_whitespace() && !ends_bare(c))
 }
 
-/// A literal without quotes. A lone `and` or `or` goes on as the operator that was meant.
+/// A literal without quotes. A lone `and` or `or` continues as the operator that was meant.
 fn bare(b: &mut TemplateBuilder<'_>, span: Range<usize>) -> Option<Token> {
     let text = b.slice(span.clone());
     match literal::read(text) {

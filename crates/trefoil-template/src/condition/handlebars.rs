@@ -100,7 +100,7 @@ fn operator(c: &mut Cursor<'_, '_>) -> Option<Option<Comparison>> {
     Some(COMPARISONS.into_iter().find(|(text, _)| c.eat(text)).map(|(_, comparison)| comparison))
 }
 
-/// A group, a helper call, a literal or a path, and the white space around it.
+/// A group, a helper call, a literal or a path, and the whitespace around it.
 fn operand(c: &mut Cursor<'_, '_>) -> Option<Expression> {
     c.skip_space();
     let name = c.peek_name();

@@ -25,7 +25,7 @@ pub(crate) fn ends_bare(c: char) -> bool {
     matches!(c, '"' | '\'' | '{' | '}' | '(' | ')' | '=' | '!' | '<' | '>' | '&' | '|')
 }
 
-/// Reads all of a text, which has no white space around it, as a literal.
+/// Reads all of a text, which has no whitespace around it, as a literal.
 pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
     match text.chars().next() {
         None => return Err(BadLiteral::Empty),

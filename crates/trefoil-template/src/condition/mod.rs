@@ -150,7 +150,7 @@ impl Condition {
     }
 }
 
-/// A scope that keeps which sources it was asked for.
+/// A scope that records which sources were read.
 struct Watched<'s> {
     scope: &'s dyn Scope,
     asked: RefCell<BTreeSet<u32>>,

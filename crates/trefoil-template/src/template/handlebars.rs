@@ -56,7 +56,7 @@ impl TagKind {
 
 /// Reads the whole source.
 pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
-    // Where literal text begins that is not yet taken over, and where the search for tags goes on.
+    // Where literal text begins that is not yet taken over, and where the search for tags continues.
     let (mut text, mut from) = (0, 0);
     while let Some(open) = find_open(b.source, from).filter(|_| !b.too_deep()) {
         let backslashes = b.slice(text..open).bytes().rev().take_while(|c| *c == b'\\').count();
@@ -93,7 +93,7 @@ pub(crate) fn parse(b: &mut TemplateBuilder<'_>) {
     b.literal(text..b.source.len());
 }
 
-/// Where the line of a tag ends, if only white space is on it besides.
+/// Where the line of a tag ends, if only whitespace is on it besides.
 fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
     let before = source.get(..span.start)?.trim_end_matches([' ', '\t']);
     let after = source.get(span.end..)?.trim_start_matches([' ', '\t']);
@@ -104,7 +104,7 @@ fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
     (before.is_empty() || before.ends_with('\n')).then_some(source.len() - rest.len())
 }
 
-/// Cuts the tag at `open` out, or reports why not and says where to go on.
+/// Cuts the tag at `open` out, or reports why not and says where to continue.
 fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
     let bytes = b.source.as_bytes();
     let mut at = open + 2;
@@ -174,7 +174,7 @@ fn cut(b: &mut TemplateBuilder<'_>, open: usize) -> Result<Tag, usize> {
     Ok(Tag { span: open..end, inner, kind, trims_left, trims_right })
 }
 
-/// Whether a path has been begun that a tag goes on with.
+/// Whether a path has been begun that a tag continues with.
 fn inside_path(text: &str) -> bool {
     let path = text.trim_start();
     path.len() > 1 && path.ends_with(['.', '/', '[']) && !path.contains(char::is_whitespace)

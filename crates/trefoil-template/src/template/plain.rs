@@ -125,7 +125,7 @@ fn triple(b: &mut TemplateBuilder<'_>, open: usize) -> usize {
     end
 }
 
-/// The inside of a tag, without white space around it.
+/// The inside of a tag, without whitespace around it.
 fn inside(b: &mut TemplateBuilder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let text = b.slice(inner.clone());
     let blocks = b.policy.blocks == Blocks::If;

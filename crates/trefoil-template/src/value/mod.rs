@@ -75,7 +75,7 @@ impl Value {
     }
 
     /// Whether it keeps to [`limits::VALUE_DEPTH`] and [`limits::VALUE_NODES`]. Sharing lets a few steps make a value
-    /// that would take for ever to walk over.
+    /// that would take forever to walk over.
     pub fn is_within_limits(&self) -> bool {
         let mut nodes = limits::VALUE_NODES;
         self.fits(limits::VALUE_DEPTH, &mut nodes)

@@ -1,4 +1,4 @@
-//! What the operator allows. Nothing here ever comes from a manifest.
+//! The operator's rules. None of them ever come from a manifest.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// Who may be called, and how much may come back.
+/// The allowed hosts, and the limits of a call.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// Hosts that are called although they are not public, or at another port.
+    /// Hosts that may be called although they are not public, or at another port.
     pub allow: Vec<AllowedHost>,
-    /// Ports beside 80 and 443 at which public hosts are called.
+    /// Additional ports of public hosts, besides 80 and 443.
     pub ports: Vec<u16>,
     /// Limits.
     pub limits: RequestLimits,
 }
 
-/// What one call may take.
+/// The limits of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
     /// From the first byte sent to the last one read.
     pub time: Duration,
-    /// Until there is a connection.
+    /// The time to establish a connection.
     pub connect: Duration,
-    /// Bytes of a body.
+    /// The maximum size of a body, in bytes.
     pub body: usize,
-    /// Redirects that are followed.
+    /// The maximum number of redirects.
     pub redirects: usize,
 }
 
@@ -62,7 +62,7 @@ enum Port {
     Any,
 }
 
-/// A text is not a host that can be allowed.
+/// Text that is not a valid host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a valid host: write `name`, `name:port`, `*.domain` or `10.0.0.0/8`")]
 pub struct NotAHost(pub String);

@@ -67,7 +67,7 @@ impl ToolHost for HttpTools {
         if !auth.refreshes_on(answer.status.as_u16()) {
             return response::value(answer);
         }
-        // The server has forgotten the token, or never knew it: once more with a new one.
+        // The server has forgotten the token, or never knew it: again with a new one.
         self.tokens.forget(&auth, &token).await;
         let token = self.token(at, &auth).await?;
         response::value(self.client.send(auth.apply(call, &token)).await?)

@@ -100,7 +100,7 @@ impl Guarded {
             && answer.status.is_client_error()
             && !closed
         {
-            // A server of an earlier protocol does not know this request; the SDK goes on with the handshake of that one.
+            // A server of an earlier protocol does not know this request; the SDK continues with the handshake of that one.
             let error =
                 error.map_or_else(|| ErrorData::invalid_request(format!("answered with {status}"), None), |e| e.error);
             let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));

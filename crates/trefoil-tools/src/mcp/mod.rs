@@ -3,7 +3,7 @@
 //! A server is one that the operator declares, or a URL that a manifest names, which is called by the rules of the guarded
 //! client. A connection is made at the first call, kept for all calls of a run, and closed at its end. What a server says is
 //! as trustworthy as an answer of any stranger: names, sizes, times and results are checked, and a tool that changes what it
-//! takes while the run goes on is not called.
+//! takes while the run continues is not called.
 
 mod answer;
 mod connection;

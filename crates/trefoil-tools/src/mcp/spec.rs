@@ -90,7 +90,7 @@ fn cut(name: &str) -> String {
 pub struct Seen(Mutex<HashMap<(String, Arc<str>), String>>);
 
 impl Seen {
-    /// An error if a tool is not what it was. A server that changes what a tool takes or says while a run goes on may mean to
+    /// An error if a tool is not what it was. A server that changes what a tool takes or says while a run continues may mean to
     /// mislead a model that has already decided to use it.
     pub fn compare(&self, server: &McpServer, tool: &Described) -> Result<(), ToolError> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -83,7 +83,7 @@ pub fn last_words(text: &str) -> String {
     if skip == 0 { said } else { format!("… {said}") }
 }
 
-/// A process under way. Dropped, it is gone, with all that it started.
+/// A process in progress. Dropped, it is gone, with all that it started.
 #[derive(Debug)]
 pub struct Process {
     /// The process itself.

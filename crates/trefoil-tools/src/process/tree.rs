@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The environment variable that says which command a process belongs to.
 pub(super) const MARK: &str = "TREFOIL_COMMAND";
 
-/// The commands under way: their marks by the id of their first process, which is that of their group.
+/// The commands in progress: their marks by the id of their first process, which is that of their group.
 static UNDER_WAY: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
 
 fn under_way() -> MutexGuard<'static, BTreeMap<u32, String>> {
@@ -41,7 +41,7 @@ pub fn hide() {
     }
 }
 
-/// Ends every command that is under way, with all that it started.
+/// Ends every command that is in progress, with all that it started.
 pub fn end_all() {
     let all: Vec<u32> = under_way().keys().copied().collect();
     for id in all {

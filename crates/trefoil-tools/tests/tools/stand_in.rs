@@ -1,4 +1,4 @@
-//! A server over standard streams that behaves as badly as a test wants. It is this test binary itself, started once more.
+//! A server over standard streams that behaves as badly as a test wants. It is this test binary itself, started again.
 
 use std::io::Write as _;
 use std::path::PathBuf;

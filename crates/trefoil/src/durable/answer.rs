@@ -13,7 +13,7 @@ use super::history::{Stays, prepared};
 /// What becomes of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trial {
-    /// The run goes on with it.
+    /// The run continues with it.
     LeadsOn,
     /// The question would be asked again. The answers that lead on, if they are words that are known.
     Refused(Vec<Arc<str>>),

@@ -1,4 +1,4 @@
-//! The files that a run began with, so that it can go on when they have changed or are gone.
+//! The files that a run began with, so that it can continue when they have changed or are gone.
 //!
 //! A journal names its files by path and hash. How they make a program (which is the entry, which options it was loaded with)
 //! is a file of its own beside them, the *bundle*. All of them are kept by content: runs of one flow share them.

@@ -89,11 +89,12 @@ impl StepDiff {
     }
 }
 
-/// Compares two runs of a store: steps are aligned by key, and those with another name by what one took from the other, or by content.
+/// Compares two runs of a store: steps are matched by key, and renamed steps by reused results or by content.
 ///
 /// # Errors
 ///
-/// [`Error::Store`] if there is no such run or its content is gone, [`Error::NotStarted`] if a journal cannot be followed.
+/// [`Error::Store`] if a run does not exist or its content was removed, [`Error::NotStarted`] if a journal cannot be
+/// replayed.
 pub async fn compare(store: Arc<dyn Store>, a: &str, b: &str) -> Result<RunDiff> {
     let (one, other) = (Stored::read(&*store, a).await?, Stored::read(&*store, b).await?);
     let (acts_a, side_a) = acts(store.clone(), &one).await?;

@@ -70,12 +70,12 @@ impl Lines {
         Self { flow, program, had: Vec::new(), decisions }
     }
 
-    /// With what the earlier run has results of.
+    /// Sets the results that the earlier run has.
     pub(super) fn with(self, had: Vec<Key>) -> Self {
         Self { had, ..self }
     }
 
-    /// One an activity, in the order in which they were asked for.
+    /// One line per activity, in the order in which they were requested.
     pub fn all(&self) -> Vec<Line> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let renamed = decisions.iter().filter_map(|decision| match &decision.is {
@@ -88,7 +88,7 @@ impl Lines {
         decisions.iter().filter_map(|decision| line(decision, &comparing)).collect()
     }
 
-    /// What the earlier run has a result of and nothing has asked for, in its order. Of a run that has not ended well: so far.
+    /// The results of the earlier run that were not used, in its order; if the run has not succeeded, so far.
     pub fn unused(&self) -> Vec<Line> {
         let decisions = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut met = BTreeSet::new();
@@ -107,13 +107,13 @@ impl Lines {
 const BEFORE: usize = 8;
 
 impl Engine {
-    /// A new run of an edited flow that uses the results of a run of the [store](Self::store): what is asked for as it was there is
-    /// not done again. Model calls, tools and commands are compared by what is sent; a step that was renamed keeps its result if
-    /// that is equal. Tools and commands that were done with other arguments, and are not known to be safe to run twice, stop the
-    /// run with `WOULD_REPEAT` unless [`Edit::rerun`] names their steps.
+    /// Prepares a new run of an edited flow that reuses the results of a run of the [store](Self::store): requests that
+    /// are the same as there are not repeated. Model calls, tools and commands are compared by their requests; a
+    /// renamed step keeps its result if its request is unchanged. Tools and commands that ran with different arguments,
+    /// and may not be safe to repeat, stop the run with `WOULD_REPEAT` unless [`Edit::rerun`] names their steps.
     ///
-    /// If that run itself used the results of an earlier one, those are used, too, where it has none: an edit that is taken back
-    /// costs nothing, and a run that failed early loses nothing.
+    /// If that run itself reused results of an earlier one, those are available, too: undoing an edit costs nothing,
+    /// and a run that failed early loses nothing.
     ///
     /// ```no_run
     /// # async fn again(engine: trefoil::Engine, flow: trefoil::Flow) -> trefoil::Result<()> {
@@ -140,8 +140,8 @@ impl Engine {
         engine.based_on(store, &stored, flow, edit).await
     }
 
-    /// A new run of what a run of the [store](Self::store) ran, with its models and its input: everything that is complete there
-    /// is kept, but what [`Edit::from`] says. See [`edit`](Self::edit).
+    /// Prepares a new run from a run of the [store](Self::store), with its files, models and input: completed steps are
+    /// kept, except those of [`Edit::from`]. See [`edit`](Self::edit).
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     }
     let mut memo = memo.rerunning(edit.rerun.iter().cloned());
     if let Some(step) = edit.from.as_ref().filter(|step| !memo.drop_from(step)) {
-        let message = format!("the run has no step `{step}`; it has: `{}`", memo.steps().join("`, `"));
+        let message = format!("the run has no step `{step}`; available: `{}`", memo.steps().join("`, `"));
         return Err(Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run")));
     }
     Ok(memo)

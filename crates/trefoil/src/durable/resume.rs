@@ -88,7 +88,8 @@ impl Engine {
         self.ready_again(&stored, &[]).await?.resume(&stored.started.run).await
     }
 
-    /// Ready to go on with a run: with what it uses of an earlier one, if that is still there. `rerun`: as [`Edit::rerun`].
+    /// Prepares to resume a run, with the results that it reuses from an earlier one, if those still exist. `rerun`: as
+    /// [`Edit::rerun`].
     #[doc(hidden)]
     pub async fn ready_again(&self, stored: &Stored, rerun: &[String]) -> Result<Ready> {
         let ready = self.as_begun(stored).ready(&stored.flow)?;

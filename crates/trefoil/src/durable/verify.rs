@@ -9,8 +9,8 @@ use trefoil_store::Store;
 use super::Stored;
 use super::history::{Stays, prepared};
 
-/// Runs the program of a run against the results in its journal, without doing anything, and compares every request, and how the
-/// run ended. Results that were taken from other runs are looked up there.
+/// Replays the program of a run against the results in its journal, without calling anything, and compares every
+/// request and the outcome. Results taken from other runs are looked up there.
 ///
 /// # Errors
 ///

@@ -104,7 +104,7 @@ pub(super) struct Aimed {
 }
 
 impl Aimed {
-    /// The same for a run that is gone on with: its program is the one that it began with, as its journal says, whoever answers
+    /// The same for a run that is resumed: its program is the one that it began with, as its journal says, whoever answers
     /// now. Named models are a part of it, so they are those that it began with.
     pub fn for_begun(self: Arc<Self>, parts: &Parts, flow: &Flow) -> Result<Arc<Self>, Vec<Diagnostic>> {
         #[cfg(feature = "store")]

@@ -48,7 +48,7 @@ pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<Stri
     all
 }
 
-/// With the price of each model that has others being that of the dearest of them, or unknown if one of them is.
+/// With the price of each model that has others being that of the most expensive of them, or unknown if one of them is.
 pub fn dearest(prices: &[(String, Price)], others: &Others) -> Vec<(String, Price)> {
     let find = |name: &String| prices.iter().find(|(known, _)| known == name).map(|(_, price)| price.clone());
     let price = |name: &String| {
@@ -92,7 +92,7 @@ pub fn windows(program: &Program, others: &Others) -> Vec<(String, u64)> {
     named(program, others).into_iter().filter_map(window).collect()
 }
 
-/// Whether a program has a limit on money that a run can reach.
+/// Whether a program has a cost limit that a run can reach.
 pub fn limits_cost(program: &Program) -> bool {
     walk::reachable(program, program.entry).into_iter().any(|(flow, step)| {
         let budget = program.flow(flow).and_then(|f| f.budget.as_ref());
@@ -104,7 +104,7 @@ pub fn limits_cost(program: &Program) -> bool {
     })
 }
 
-/// Why a limit on money cannot be held: the models whose prices are not known.
+/// Why a cost limit cannot be held: the models whose prices are not known.
 pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let prices = &flags.prices;
     let unknown =
@@ -119,7 +119,7 @@ pub fn missing(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     unknown.map(one).collect()
 }
 
-/// Why a strict limit on money cannot be held: the calls of which nobody knows the most that they can cost.
+/// Why a strict cost limit cannot be held: the calls of which nobody knows the most that they can cost.
 pub fn unbounded(program: &Program, flags: &Flags) -> Vec<Diagnostic> {
     let mut told = BTreeSet::new();
     let mut found = Vec::new();

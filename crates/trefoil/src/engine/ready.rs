@@ -40,9 +40,9 @@ pub struct Ready {
     ports: Ports,
     run: String,
     seed: u64,
-    /// Those that were asked for.
+    /// Those that were requested.
     limits: Changes,
-    /// Prices, context windows, and what is set aside.
+    /// Prices, context windows, and what is reserved.
     money: Flags,
     answers_from: AnswersFrom,
     elsewhere: Vec<Elsewhere>,
@@ -365,7 +365,7 @@ fn clock(parts: &Parts) -> Arc<dyn Clock> {
     parts.clock.clone().or(shared).unwrap_or_else(|| Arc::new(SystemClock::new()))
 }
 
-/// Prices, context windows and what is set aside for a run that starts now; or what limits on money lack.
+/// Prices, context windows and what is reserved for a run that starts now; or what cost limits lack.
 fn money(parts: &Parts, aimed: &Aimed, now: u64) -> std::result::Result<Flags, Vec<Diagnostic>> {
     // Prices stay what they were as long as the same models answer.
     let begun = parts.begun.as_deref().map(|begun| &begun.now);

@@ -72,9 +72,7 @@ impl Engine {
     pub(crate) fn kept_runs(&self) -> Result<Arc<dyn Store>> {
         match self.owner() {
             Some(owner) => Ok(owner.store().clone()),
-            None => {
-                Err(Error::NotStarted(Findings::said("the engine has no store", "give it one with `Engine::store`")))
-            }
+            None => Err(Error::NotStarted(Findings::said("the engine has no store", "set one with `Engine::store`"))),
         }
     }
     /// Keeps runs in a store as a process that holds leases there.
@@ -105,7 +103,7 @@ impl Engine {
         self.parts.provider.is_some() || !self.parts.models.is_empty()
     }
 
-    /// Gives back the runs that this engine holds and that nobody goes on with, and returns when the store knows: for a process
+    /// Gives back the runs that this engine holds and that nobody continues with, and returns when the store knows: for a process
     /// that is about to end. Without it, another process has to wait until their leases run out.
     pub async fn release(&self) -> Result<()> {
         match &self.parts.owner {

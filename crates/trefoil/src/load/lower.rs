@@ -191,7 +191,7 @@ impl Folder {
             }
             self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
-                // Lists, texts and files that go with manifests stay what they are, whatever dialect is asked for.
+                // Lists, texts and files that go with manifests stay what they are, whatever dialect is requested.
                 let mapping = manifest.root.as_ref().is_some_and(|r| r.mapping().is_some());
                 let other = manifest.root.as_ref().and_then(trefoil_front::companion).is_some();
                 let named = self.whole && mapping && !other;
@@ -623,7 +623,7 @@ pub(super) fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnost
     Diagnostic::nowhere(rules::FOLDER_LIMIT, Severity::Warning, Some(file), message).help(help)
 }
 
-/// What is asked for in one folder.
+/// What is requested in one folder.
 struct FolderGroup {
     real: PathBuf,
     root: PathBuf,
@@ -631,7 +631,7 @@ struct FolderGroup {
     everything: bool,
 }
 
-/// What is asked for in each folder, and whether a path was of no use.
+/// What is requested in each folder, and whether a path was of no use.
 fn groups(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (Vec<FolderGroup>, bool) {
     let mut unreadable = false;
     let mut groups: Vec<FolderGroup> = Vec::new();

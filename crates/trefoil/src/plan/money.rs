@@ -15,7 +15,7 @@ const PLACEHOLDER: u64 = 500;
 /// The money of a run, in micro-dollars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Money {
-    /// If each loop goes round once and nothing is tried again. Of two branches the dearer one counts.
+    /// If each loop goes round once and nothing is tried again. Of two branches the more expensive one counts.
     pub expected: Bound,
     /// However it goes: as many calls as there can be, prompts as long as the model takes. A call that breaks off and is sent
     /// again comes on top. None: a call has no known limit.
@@ -121,7 +121,7 @@ impl Prompt {
             && let Some(schema) = program.schema(schema)
         {
             prompt.bytes += schema.json.to_json().to_string().len() as u64;
-            // Asked once more, the prompt has the first answer in it.
+            // Asked again, the prompt has the first answer in it.
             prompt.unknown += 1;
         }
         prompt

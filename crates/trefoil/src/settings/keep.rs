@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long runs that have ended are kept, and how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// Runs that were completed or cancelled. None: for ever.
+    /// Runs that were completed or cancelled. None: forever.
     pub ended: Option<Duration>,
     /// Runs that failed.
     pub failed: Option<Duration>,

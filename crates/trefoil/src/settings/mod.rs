@@ -78,9 +78,9 @@ pub struct Settings {
     pub python: Python,
     /// `[run] allow-command`: whether steps may run commands.
     pub commands: bool,
-    /// `[limits]`: how many model calls may be under way, and how fast they may follow each other.
+    /// `[limits]`: how many model calls may be in progress, and how fast they may follow each other.
     pub limits: Option<HostLimits>,
-    /// `[run] reserve`: what limits on money set aside for a call.
+    /// `[run] reserve`: what cost limits set aside for a call.
     pub reserve: Option<Reserve>,
     /// `[store]`: what is kept of runs that have ended.
     pub keep: Keep,

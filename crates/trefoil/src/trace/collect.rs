@@ -177,7 +177,7 @@ impl Trace {
         let rest = key.0.strip_prefix(&*step.key.as_ref()?.0)?;
         (!rest.contains('[')).then_some(step)
     }
-    /// The call that is under way at the event's key.
+    /// The call that is in progress at the event's key.
     fn call(&mut self, event: &Event) -> Option<&mut TraceCall> {
         let index = self.inner(event)?;
         let calls = &mut self.steps.get_mut(index)?.calls;

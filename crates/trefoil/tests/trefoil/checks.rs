@@ -219,7 +219,7 @@ fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
         step("d"),
         step("e")
     );
-    // Here it is read once more in its own file, so what the callers give is what is odd.
+    // Here it is read again in its own file, so what the callers give is what is odd.
     let folder = Folder::with(&[("p.yaml", &main), ("c.yaml", child)]);
     let checked = LoadOptions::default().checked();
     let rules: Vec<_> = rules_of(&folder, "p.yaml", &checked).iter().map(|(rule, _)| *rule).collect();

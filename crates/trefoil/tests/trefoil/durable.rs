@@ -32,7 +32,7 @@ fn two() -> Folder {
     Folder::with(&[("two.yaml", TWO), ("first.yaml", FIRST), ("second.yaml", SECOND)])
 }
 
-/// Answers with a number that grows, and waits for ever at one of its calls.
+/// Answers with a number that grows, and waits forever at one of its calls.
 struct Counting {
     calls: Arc<AtomicU32>,
     stuck_at: u32,

@@ -1,4 +1,4 @@
-//! Limits of the host, against a server that counts what is under way.
+//! Limits of the host, against a server that counts what is in progress.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use trefoil::{Engine, Flow};
 const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: '{{word}}'\n\
                      inputSchema: { word: string }\n";
 
-/// Calls under way, the most there were at once, and all of them.
+/// Calls in progress, the most there were at once, and all of them.
 #[derive(Default)]
 struct Counts {
     now: AtomicUsize,

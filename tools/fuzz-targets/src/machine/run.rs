@@ -5,7 +5,7 @@ use trefoil_machine::Key;
 
 use super::answers::Answers;
 
-/// Answers whatever is under way, one by one in any order; after so many answers the run is cancelled.
+/// Answers whatever is in progress, one by one in any order; after so many answers the run is cancelled.
 pub(crate) fn play(run: &mut Run, answers: &mut Answers, longest: usize) {
     for _ in 0..longest {
         if run.result.is_some() {

@@ -94,7 +94,7 @@ struct Walk<'w, 'p> {
     why: Vec<Option<Why>>,
     /// Only the last walk over a piece writes down what it reads.
     silent: u32,
-    /// Conditions that hold here, and slots that were asked for in one.
+    /// Conditions that hold here, and slots that were read in one.
     holds: Vec<&'p Cond>,
     /// By the slot of a state's result: what is set wherever that is, because the state has left.
     implies: HashMap<SlotId, Slots>,
@@ -366,7 +366,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         }
     }
 
-    /// The body of a loop: once to see what it sets, once more with that as what an earlier pass may have set.
+    /// The body of a loop: once to see what it sets, again with that as what an earlier pass may have set.
     fn again(&mut self, first: State, why: Why, mut body: impl FnMut(&mut Self, State) -> State) -> State {
         self.silent += 1;
         let once = body(self, first.clone());

@@ -11,7 +11,7 @@ use super::options::last_takes;
 use super::uses::{Follow, How, file};
 use super::words::{DESCRIPTOR, Names, Seen};
 
-/// Names of the input, where a file is asked for.
+/// Names of the input, where a file is requested.
 fn is_input(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }

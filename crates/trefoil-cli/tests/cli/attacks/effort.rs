@@ -1,4 +1,4 @@
-//! Small files that would keep a machine, or a bill, busy for ever.
+//! Small files that would keep a machine, or a bill, busy forever.
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::world::Folder;
 
-/// It takes a second; a busy machine may need more, and a run that does not listen takes for ever.
+/// It takes a second; a busy machine may need more, and a run that does not listen takes forever.
 const SOON: Duration = Duration::from_secs(20);
 
 fn signal(child: &Child, signal: &str) {

@@ -108,7 +108,7 @@ impl Client {
             None => Ok(answer["result"].clone()),
         }
     }
-    /// The next message that is asked for; diagnostics on the way are kept.
+    /// The next message that is requested; diagnostics on the way are kept.
     pub fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LIMIT;
         loop {

@@ -56,7 +56,7 @@ fn files_that_are_not_open_are_told_of_and_others_are_asked_for_again() {
     client.open("writer.yaml");
     client.edit("writer.yaml", "id: writer", "id: author");
     assert_eq!(rules(&client.diagnostics("caller.yaml")), ["unknown-reference"], "it is not open");
-    // Open, it is asked for, and what was sent is taken back.
+    // Open, it is requested, and what was sent is taken back.
     client.open("caller.yaml");
     assert_eq!(rules(&client.diagnostics("caller.yaml")), [""; 0]);
     let found = pull(&mut client, "caller.yaml", None);

@@ -109,7 +109,7 @@ impl Replay {
             (Some(Err(now)), _, Some(then)) if now.code != then.code || now.key != then.key => "failure",
             _ => return Ok(()),
         };
-        let message = format!("entry {seq} has another {what} than the program comes to");
+        let message = format!("entry {seq} has a different {what} than the program");
         self.differ(Difference::of(seq, None, What::End, message))
     }
 }
@@ -121,13 +121,13 @@ impl Recorded {
         let key = &asked.key;
         if asked.request.sort() != sort {
             let now = asked.request.sort();
-            let message = format!("entry {seq} is `{key}` ({sort}), but the program asks for `{key}` ({now})");
+            let message = format!("entry {seq} is `{key}` ({sort}), but the program requests `{key}` ({now})");
             return Some(Difference::of(*seq, Some(key), What::Sort, message));
         }
         if asked.content != *content {
             let now = asked.content;
             let message = format!(
-                "entry {seq} is `{key}` ({sort}) with content {content}, but the program asks for it with content {now}"
+                "entry {seq} is `{key}` ({sort}) with content {content}, but the program requests it with content {now}"
             );
             return Some(Difference::of(*seq, Some(key), What::Content, message));
         }
@@ -136,7 +136,7 @@ impl Recorded {
 
     pub(super) fn unasked(&self, key: &Key) -> Difference {
         let Self { seq, sort, .. } = self;
-        let message = format!("entry {seq} is `{key}` ({sort}), but the program does not ask for that");
+        let message = format!("entry {seq} is `{key}` ({sort}), but the program does not request it");
         Difference::of(*seq, Some(key), What::Unasked, message)
     }
 }

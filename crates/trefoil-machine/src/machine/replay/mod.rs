@@ -2,7 +2,7 @@
 //! held against what the journal has under its key.
 //!
 //! The order in which activities were asked for is not compared: an engine that asks for two of them the other way round, or
-//! for a timer more, still goes on with the run. What has ended is found by its key, and its content has to be the same.
+//! for a timer more, still continues with the run. What has ended is found by its key, and its content has to be the same.
 
 mod differences;
 mod reopen;
@@ -36,9 +36,9 @@ pub struct Resumed {
     pub output: Output,
     /// How the run began.
     pub started: Started,
-    /// How often the run was gone on with so far.
+    /// How often the run was resumed so far.
     pub executions: u32,
-    /// How often in a row it was gone on with without anything that came of it. What kills its process does so again.
+    /// How often in a row it was resumed without anything that came of it. What kills its process does so again.
     pub fruitless: u32,
     /// How the journal says that it ended.
     pub finished: Option<Result<Value, RunError>>,
@@ -48,7 +48,7 @@ pub struct Resumed {
     pub origin: u64,
     /// Results from the time before the run was reopened that nobody has asked for yet.
     pub kept: BTreeMap<Key, Kept>,
-    /// What whoever goes on with the run should know.
+    /// What whoever continues with the run should know.
     pub notes: Vec<String>,
     /// Of a replay that [collects](Replay::to_compare) them: what the journal says otherwise than the program.
     pub differences: Vec<Difference>,
@@ -116,7 +116,7 @@ impl Watcher for Unwatched {
     fn past(&mut self, _at_ms: u64, _past: Past<'_>) {}
 }
 
-/// A replay under way: one entry after the other, as they are read.
+/// A replay in progress: one entry after the other, as they are read.
 #[derive(Debug)]
 pub struct Replay {
     machine: Machine,
@@ -131,12 +131,12 @@ pub struct Replay {
     notes: Vec<String>,
     /// Met in the journal as scheduled, and not as ended.
     recorded: BTreeMap<Key, Recorded>,
-    /// Asked for, and not ended in the journal so far, each with its place in the order in which it was asked for.
+    /// Asked for, and not ended in the journal so far, each with its place in the order in which it was requested.
     asked: IndexMap<Key, (u64, Activity)>,
     next_asked: u64,
     /// Asked for and cancelled: what came of them counts as spent and is not wanted.
     cancelled: BTreeMap<Key, Activity>,
-    /// The machine can go on without anything from the journal.
+    /// The machine can continue without anything from the journal.
     more: bool,
     /// Ended by the machine.
     finished: Option<Result<Value, RunError>>,
@@ -148,7 +148,7 @@ pub struct Replay {
     at_ms: u64,
 }
 
-/// What the journal has about an activity that was asked for.
+/// What the journal has about an activity that was requested.
 #[derive(Debug)]
 struct Recorded {
     seq: u64,
@@ -158,7 +158,7 @@ struct Recorded {
 
 impl Replay {
     /// From the first entry. The program's identity decides: another program is refused, the same one of another version of
-    /// the semantics is gone on with as long as it asks for the same.
+    /// the semantics is resumed as long as it asks for the same.
     pub fn begin(prepared: Arc<Prepared>, first: &Entry, watcher: &mut dyn Watcher) -> Result<Self, RunError> {
         let traces = watcher.wants_provenance();
         Self::begin_with(prepared, first, &Changes::default(), (traces, None), watcher)

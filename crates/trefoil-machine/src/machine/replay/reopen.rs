@@ -1,6 +1,6 @@
 //! Going on with a run that failed, from the step that failed.
 //!
-//! A machine that has ended has forgotten everything, so its journal is replayed once more, without what the failure rests on:
+//! A machine that has ended has forgotten everything, so its journal is replayed again, without what the failure rests on:
 //! the ends of certain activities are *void* ([`Scan`] finds them), and so is the end of the run. What else had ended is kept, and
 //! is not paid for again. Where the order of things is another one now, results wait until they are asked for (*memo*).
 
@@ -107,7 +107,7 @@ impl Scan {
 pub struct Rebuild {
     replay: Replay,
     void: Vec<(u64, BTreeSet<Key>)>,
-    /// What was asked for in the time before, and not in this one.
+    /// What was requested in the time before, and not in this one.
     strangers: BTreeMap<Key, ContentKey>,
     active: Active,
 }
@@ -233,7 +233,7 @@ impl Rebuild {
         Ok(())
     }
 
-    /// What is asked for now and came in before.
+    /// What is requested now and came in before.
     fn remember(&mut self, entry: &Entry) -> Result<(), RunError> {
         let Self { replay, active, .. } = self;
         loop {
@@ -256,7 +256,7 @@ impl Rebuild {
         self.replay.finished.is_some()
     }
 
-    /// Puts the run as it goes on in the place of the replay of all of it as it was. `entry`: the reopening.
+    /// Puts the run as it continues in the place of the replay of all of it as it was. `entry`: the reopening.
     pub fn end(mut self, entry: &Entry, before: &mut Replay, watcher: &mut dyn Watcher) -> Result<(), RunError> {
         let EntryKind::Reopened { again, execution, at, changes, .. } = &entry.kind else {
             return Err(differs(format!("entry {} does not reopen the run", entry.seq)));
@@ -310,7 +310,7 @@ impl Replay {
         self.at_ms
     }
 
-    /// How often the run was gone on with so far.
+    /// How often the run was resumed so far.
     pub fn executions(&self) -> u32 {
         self.executions
     }
@@ -338,7 +338,7 @@ impl Replay {
     }
 }
 
-/// Whether an activity is asked for again when the run is reopened, and how long it takes if it is a time limit. Model calls that
+/// Whether an activity is requested again when the run is reopened, and how long it takes if it is a time limit. Model calls that
 /// the failure had stopped are, and what the failure rests on.
 fn done_again(activity: &Activity, again: &[Key]) -> Option<(Key, Option<u64>)> {
     let named = again.contains(&activity.key);

@@ -19,7 +19,7 @@ use crate::provenance::From;
 /// The body's place among the children; judges come after it.
 const BODY: u32 = 0;
 
-/// The iteration under way.
+/// The iteration in progress.
 #[derive(Debug)]
 pub struct RunningAttempt {
     iteration: u32,

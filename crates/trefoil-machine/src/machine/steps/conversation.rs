@@ -32,10 +32,10 @@ const END_ALL: &[&str] = &[
     "UNKNOWN_OUTCOME",
 ];
 
-/// A conversation under way.
+/// A conversation in progress.
 #[derive(Debug, Default)]
 pub struct Talk {
-    /// The turn under way, from 1.
+    /// The turn in progress, from 1.
     turn: u32,
     /// What the model may call.
     offered: Vec<Offered>,
@@ -45,7 +45,7 @@ pub struct Talk {
     wants: Option<(Value, Vec<ToolUse>)>,
     /// Calls that still have to get past the gate, by their place in the turn.
     held: Vec<(u32, usize, Given)>,
-    /// Calls under way.
+    /// Calls in progress.
     left: usize,
 }
 

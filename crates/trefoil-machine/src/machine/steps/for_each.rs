@@ -27,7 +27,7 @@ struct Trails {
     captured: Vec<(SlotId, Trail)>,
 }
 
-/// Instances under way.
+/// Instances in progress.
 #[derive(Debug)]
 pub struct RunningItems {
     items: Option<Arc<Vec<Value>>>,

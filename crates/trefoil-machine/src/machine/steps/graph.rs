@@ -50,7 +50,7 @@ impl Plan {
     }
 }
 
-/// Nodes under way.
+/// Nodes in progress.
 #[derive(Debug)]
 pub struct RunningNodes {
     plan: Arc<Plan>,

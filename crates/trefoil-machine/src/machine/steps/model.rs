@@ -21,7 +21,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let text = |expr| Ok::<_, EvalStop>((expr, text_of(&context.passing(expr)?)));
     let system = call.system.as_ref().map(text).transpose()?.filter(|(_, text)| text.as_str() != Some(""));
     let asked = context.passing(&call.user)?;
-    // Content blocks go on as they are; guardrails look at text.
+    // Content blocks continue as they are; guardrails look at text.
     let asked = if call.guards.is_empty() && blocks::of(&asked).is_some() { asked } else { text_of(&asked) };
     let user = (&call.user, asked);
     let system = system.map(|message| checked(turn, f, call, message, Side::Prompt)).transpose()?;

@@ -23,7 +23,7 @@ pub struct Offered {
     tool: Option<Arc<str>>,
 }
 
-/// What has to be asked for: the tools that the manifest does not describe.
+/// What has to be requested: the tools that the manifest does not describe.
 pub fn wanted(program: &Program, it: &Conversation) -> Vec<ToolsRequest> {
     let mut wanted: Vec<ToolsRequest> = Vec::new();
     for offer in it.offers.iter().filter(|offer| offer.parameters.is_none()) {

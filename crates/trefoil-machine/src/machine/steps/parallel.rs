@@ -11,7 +11,7 @@ use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
 
-/// Branches under way.
+/// Branches in progress.
 #[derive(Debug)]
 pub struct RunningBranches {
     /// What each branch wrote; none: not started, or failed.

@@ -1,8 +1,8 @@
-//! Journals as they were written when their format was new, one file a program. Nobody changes these files: every later build
-//! has to read them and go on with their runs. A new program is recorded by deleting nothing and adding a line to the list.
+//! Journals as they were written when their format was new, one file per program. Nobody changes these files: every later build
+//! has to read them and continue with their runs. A new program is recorded by deleting nothing and adding a line to the list.
 //!
 //! If a program's fingerprint changes, stored runs of it are refused. What must change it raises the version of the
-//! semantics; these runs then go on by key, and the first test says so in its place.
+//! semantics; these runs then continue by key, and the first test says so in its place.
 
 use std::path::PathBuf;
 

@@ -60,7 +60,7 @@ struct Gap<'a> {
 }
 
 impl Gap<'_> {
-    /// Places the decoded white space. `folds`: the first line break may have become a space or nothing.
+    /// Places the decoded whitespace. `folds`: the first line break may have become a space or nothing.
     fn place(&self, folds: bool, pieces: &mut Pieces) {
         // Nearly every gap of a literal scalar is nothing, or one line break and the indentation behind it.
         if !folds && matches!(self.decoded, "" | "\n") {

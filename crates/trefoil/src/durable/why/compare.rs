@@ -68,7 +68,7 @@ impl Comparing<'_> {
         let schema = |request: &ModelRequest| request.schema.as_ref().map(|(_, schema)| schema.to_json());
         values(ValueOf::Schema, "", schema(then).as_ref(), schema(now).as_ref(), all);
         if std::mem::discriminant(&then.format) != std::mem::discriminant(&now.format) && schema(then) == schema(now) {
-            all.push(Reason::Other("what its answer is read as changed"));
+            all.push(Reason::Other("the format of its answer changed"));
         }
         values(ValueOf::Tool, "", Some(&tools(&then.tools)), Some(&tools(&now.tools)), all);
         if then.guards != now.guards {
@@ -285,7 +285,7 @@ fn human(then: &HumanRequest, now: &HumanRequest, all: &mut Vec<Reason>) {
         all.push(Reason::Text(TextReason { of: TextOf::Question, source: TextSource::Unknown, diff }));
     }
     if then.step != now.step {
-        all.push(Reason::Other("the step that asks has another name"));
+        all.push(Reason::Other("the calling step was renamed"));
     }
     let default = |request: &HumanRequest| match &request.on_timeout {
         OnTimeout::Answer(answer) => Some(Json::from(&**answer)),

@@ -185,9 +185,9 @@ impl fmt::Display for Place {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wanted => f.write_str("it is to be done again"),
+            Self::Wanted => f.write_str("it was selected to run again"),
             Self::Failed(code) => write!(f, "it failed before: {code}"),
-            Self::MadeUp(model) => write!(f, "its answer was made up, by `{model}`"),
+            Self::MadeUp(model) => write!(f, "its answer was a placeholder from `{model}`"),
             Self::Taken(key) => write!(f, "`{key}` has used its result"),
             Self::Sort(before) => write!(f, "it was a {before} before"),
             Self::Text(TextReason { of, source: TextSource::Unknown, .. }) => write!(f, "{of}"),
