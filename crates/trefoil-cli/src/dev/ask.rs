@@ -111,7 +111,7 @@ impl Loop<'_> {
         let chosen = line.parse::<usize>().ok().and_then(|number| steps.get(number.checked_sub(1)?).cloned());
         let chosen = chosen.or_else(|| steps.iter().find(|step| *step == line).cloned());
         if chosen.is_none() && !line.is_empty() {
-            output::refuse(&format!("there is no step `{line}`"), None);
+            output::refuse(&format!("unknown step `{line}`"), None);
         }
         chosen.map(|step| Asked { from: Some(step), anyway: true, ..Asked::default() })
     }
@@ -147,7 +147,7 @@ impl Loop<'_> {
     /// `t`: writes the page of the last run.
     pub(super) fn page(&mut self) {
         let Some((tracer, about)) = self.last.as_ref().and_then(|last| last.trace.as_ref()) else {
-            return output::note("there is no run yet whose trace could be shown");
+            return output::note("no run yet, so there is no trace to show");
         };
         let html = page::html(&tracer.trace().json(about));
         let path = std::env::temp_dir().join(format!("trefoil-dev-{}.html", std::process::id()));

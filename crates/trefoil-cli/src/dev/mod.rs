@@ -49,10 +49,10 @@ pub struct Dev {
     /// Input as JSON; `@FILE` reads a file
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     input_json: Option<String>,
-    /// Begin with this run (its id, or its first characters) [default: the last run of the target]
+    /// Start from this run (its id, or its first characters) [default: the last run of the target]
     #[arg(long, value_name = "RUN", conflicts_with = "fresh")]
     run: Option<String>,
-    /// Begin with a run that uses nothing of earlier ones
+    /// Start without results of earlier runs
     #[arg(long)]
     fresh: bool,
     #[command(flatten)]

@@ -85,7 +85,7 @@ fn reused(run: &str, lines: &Lines, explain: bool, ended_well: bool) {
     } else {
         for line in &all {
             if let Fate::Kept { was: Some(was), .. } = &line.fate {
-                output::note(&format!("`{}` keeps its result: it was `{was}` before", line.key));
+                output::note(&format!("`{}` keeps its result: it was renamed from `{was}`", line.key));
             }
         }
     }

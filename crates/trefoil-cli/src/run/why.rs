@@ -23,7 +23,7 @@ pub fn explained(lines: &[Line], color: bool) -> Vec<String> {
         let head = format!("{:>6}  {key}", line.fate.name());
         let mut notes: Vec<String> = line.reasons.iter().map(|one| reason(one, color)).collect();
         if let Fate::Kept { was: Some(was), .. } = &line.fate {
-            notes.push(format!("it was `{}` before", safe(was.as_str())));
+            notes.push(format!("it was renamed from `{}`", safe(was.as_str())));
         }
         let mut notes = notes.into_iter();
         let pad = " ".repeat(width.saturating_sub(key.width()));

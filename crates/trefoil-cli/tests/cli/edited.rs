@@ -44,7 +44,7 @@ fn only_what_an_edit_changes_is_asked_again() {
         " again  two    user message, edited.yaml:19: two {+well+} after say one\n",
         " again  three  user message, the result of `two` at edited.yaml:20: three after two {+well+} after say one\n",
         "note: 1 result of run",
-        " kept (saved 13 tokens, $?), 2 calls made",
+        " reused (saved 13 tokens, $?), 2 calls made",
     ]);
     assert_eq!(provider.asked()[before..], ["two well after say one", "three after two well after say one"]);
     // The new run stands for itself: its journal is read, and tells what it used of the other.
@@ -270,7 +270,7 @@ fn every_sort_of_edit_is_explained_by_what_it_changed() {
         --- id: verdict
           kept  research
           kept  draft
-          kept  verdict  it was `review` before
+          kept  verdict  it was renamed from `review`
         --- kind: sequential # nothing
           kept  research
           kept  draft

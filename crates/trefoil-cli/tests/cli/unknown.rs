@@ -87,7 +87,7 @@ fn a_command_that_counts_as_failed_is_asked_about_again_before_it_is_run_again()
     let run = only(&folder, &provider);
     let resume = ["resume", &run, "--allow-command", "-q"];
     trefoil(&folder, &provider, &[&resume[..], &["--unknown", "fail"]].concat()).silent(1).says(&["UNKNOWN_OUTCOME"]);
-    trefoil(&folder, &provider, &resume).silent(75).says(&["was it done?", "PAY retry|fail|done"]);
+    trefoil(&folder, &provider, &resume).silent(75).says(&["did it finish?", "PAY retry|fail|done"]);
     assert_eq!(times(), 1, "that it counts as failed does not mean that it may be done twice");
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
     let all = ["resume", "--all", "--allow-command"];
