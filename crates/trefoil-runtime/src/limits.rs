@@ -96,8 +96,8 @@ pub(crate) struct PlacesOfRun {
 }
 
 impl PlacesOfRun {
-    /// Waits for a place. What all share is asked for last: a call that waits for its provider keeps none of the places that
-    /// calls of others could have.
+    /// Waits for a place. The shared limit is acquired last, so that a call that waits for its provider does not occupy
+    /// a place that other calls could use.
     pub async fn enter(&self, request: &ModelRequest) -> CallPermit {
         let provider = request.provider.as_deref().and_then(|name| self.shared.providers.get(name));
         let mut permits = Vec::new();
@@ -132,7 +132,7 @@ pub(crate) struct CallPermit {
 }
 
 impl CallPermit {
-    /// What the call has used, if that is known.
+    /// Reports the usage of the call, if it is known.
     pub fn used(&self, usage: Option<Usage>) {
         if let (Some((pace, id)), Some(usage)) = (&self.paced, usage.filter(Usage::is_known)) {
             pace.used(*id, usage.total());

@@ -26,8 +26,8 @@ fn look(cx: &mut TreeContext<'_>, words: &SiblingWords, all: &[&Mapping]) {
     let mut idle = all.iter().filter(|one| !one.entries.iter().any(|e| reads(&e.value)));
     let (Some(one), None) = (idle.next(), idle.next()) else { return };
     let Some(head) = siblings::head(one).filter(|_| asks(words, one)) else { return };
-    let d = cx.finding(head.span, "this reads nothing, while everything beside it reads a value");
-    cx.report(d.help("write a placeholder for the value that it is about"));
+    let d = cx.finding(head.span, "this is fixed text, but all entries next to it read a value");
+    cx.report(d.help("write a placeholder for the value"));
 }
 
 /// Whether an entry, or the agent that is written in it, says what it asks.

@@ -159,7 +159,7 @@ fn settings(offer: &Offer) -> Finding {
     let all = &offer.found.findings;
     match all.iter().find(|d| d.severity == Severity::Error) {
         Some(d) => Finding { help: d.help.clone(), ..finding("settings", Checkup::Wrong, d.message.clone()) },
-        None => finding("settings", Checkup::Fine, "can be read, and what they say counts"),
+        None => finding("settings", Checkup::Fine, "can be read and apply"),
     }
 }
 
@@ -221,7 +221,7 @@ async fn providers(offer: &Offer, report: &mut Report) {
         let list = match offer.registry.offered(what).await {
             Ok(Some(list)) => list,
             Ok(None) => {
-                report.add(finding(what, Checkup::Fine, format!("{address} answers; it does not list its models")));
+                report.add(finding(what, Checkup::Fine, format!("{address} answers, but does not list its models")));
                 continue;
             }
             Err(error) => {
@@ -284,7 +284,7 @@ async fn models(args: &Doctor, offer: &Offer, report: &mut Report) {
     ));
     if !(args.yes || agreed()) {
         for (provider, model, _) in all {
-            let says = "not called; add `--yes` to call it";
+            let says = "not called; add `--yes` to call the models";
             report.add(finding(format!("{provider}:{model}"), Checkup::Skipped, says));
         }
         return;

@@ -20,7 +20,7 @@ pub struct Secrets {
 
 #[derive(Subcommand)]
 enum SecretsCommand {
-    /// Set a secret; its value is asked for, or read from stdin
+    /// Set a secret; prompts for the value, or reads it from stdin
     Set {
         /// Name
         name: String,

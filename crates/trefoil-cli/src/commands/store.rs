@@ -22,7 +22,7 @@ pub struct Store {
 
 #[derive(Subcommand)]
 enum StoreCommand {
-    /// Read everything and report what is wrong
+    /// Verify the whole store and report problems
     Check,
     /// Copy the store to a new file
     Backup {

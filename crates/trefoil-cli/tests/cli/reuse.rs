@@ -59,7 +59,7 @@ fn of_one_run_only_its_answers_are_used() {
     assert_eq!(asked, Vec::<String>::new());
     assert_eq!(reuse(&folder, &provider, &["main.yaml", &format!("--reuse={other}")]).1.len(), 2);
     let (unknown, asked) = reuse(&folder, &provider, &["main.yaml", "--reuse=nothing"]);
-    unknown.silent(2).says(&["no run `nothing`"]);
+    unknown.silent(2).says(&["unknown run `nothing`"]);
     assert_eq!(asked, Vec::<String>::new());
 }
 

@@ -98,7 +98,7 @@ fn broken(file: Source<'_>, text: &Text, found: &mut Found) {
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");
         let d = Diagnostic::warning("schema-mismatch", file.at(text.span), message);
-        found.push(d.help("as written, the workflow gets all of it as one text, its `input`"));
+        found.push(d.help("as written, the workflow gets the whole text as its `input`"));
     }
 }
 

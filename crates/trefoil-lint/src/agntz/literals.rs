@@ -71,7 +71,7 @@ fn not_computed(bound: &BoundText, template: &Template, sent: bool) -> Option<Di
     let clauses = clauses(value, template);
     let message = format!("`{}` is text here: nothing is compared", value.trim());
     let d = Diagnostic::warning("not-computed", bound.at, message);
-    let d = d.help("compare in `when` or `until`, or let an agent answer it in its `outputSchema`");
+    let d = d.help("compare in `when` or `until`, or declare it in an agent's `outputSchema`");
     clauses.iter().all(|clause| computes(clause, clauses.len() > 1, sent)).then_some(d)
 }
 

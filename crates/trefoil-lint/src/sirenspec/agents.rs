@@ -58,7 +58,7 @@ fn beyond_budget(subject: &Subject<'_>, node: &AgentNode<'_>, found: &mut Found)
     let all = budget.and_then(|b| b.max_tokens);
     let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
     if u64::from(one) > all {
-        let message = format!("one call may use {one} tokens, but the whole run only {all}");
+        let message = format!("one call may use {one} tokens, but the run's budget is {all}");
         let d = Diagnostic::warning("conflicting-limits", subject.at(at), message);
         found.push(d.help("lower it, or raise `max_tokens` of `budget`"));
     }

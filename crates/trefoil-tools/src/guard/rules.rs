@@ -13,14 +13,14 @@ pub struct Rules {
     pub allow: Vec<AllowedHost>,
     /// Additional ports of public hosts, besides 80 and 443.
     pub ports: Vec<u16>,
-    /// Limits.
+    /// The limits of a call.
     pub limits: RequestLimits,
 }
 
 /// The limits of one call.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
-    /// From the first byte sent to the last one read.
+    /// The time from the first byte sent to the last one read.
     pub time: Duration,
     /// The time to establish a connection.
     pub connect: Duration,

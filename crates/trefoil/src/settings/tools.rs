@@ -226,7 +226,7 @@ fn table<'v, 't>(value: &'v TableEntry<'t>) -> Result<&'v DeTable<'t>, Wrong> {
 }
 
 fn text<'v>(value: &'v TableEntry<'_>) -> Result<&'v str, Wrong> {
-    value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a text".to_owned()))
+    value.get_ref().as_str().ok_or_else(|| (value.span(), "it must be a string".to_owned()))
 }
 
 fn words(value: &TableEntry<'_>) -> Result<Vec<String>, Wrong> {

@@ -206,7 +206,7 @@ fn numbers_come_from_placeholders() {
     check(
         &[("p.yaml", number), ("c.yaml", &child)],
         expect![[r#"
-            error p.yaml 5:17 schema-mismatch: `n` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`) [c.yaml 5:16 declared here]
+            error p.yaml 5:17 schema-mismatch: `n` of `c` is a number, but this is text (only a single placeholder keeps its type: write a placeholder of an input with this `default`) [c.yaml 5:16 declared here]
         "#]],
     );
 }

@@ -464,7 +464,7 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
         &manifests,
         expect![[r#"
             error agent.yaml 6:14 unknown-input: `c` has no input `topci` (did you mean `topic`? available: `topic`, `number`, `choice`, `list`) [c.yaml 6:3 its inputs] {fix: "topic"}
-            error agent.yaml 6:34 schema-mismatch: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: use one of an input that has this value as its `default`) [c.yaml 7:3 declared here]
+            error agent.yaml 6:34 schema-mismatch: `number` of `c` is a number, but this is text (only a single placeholder keeps its type: write a placeholder of an input with this `default`) [c.yaml 7:3 declared here]
             error agent.yaml 6:47 schema-mismatch: `choice` of `c` cannot be `z` (did you mean `x`? available: `x`, `y`) [c.yaml 8:3 declared here] {maybe: agent.yaml 6:48 "x"}
             error agent.yaml 6:58 schema-mismatch: `list` of `c` is a list, but this is text (only a single placeholder keeps its type; anything else is text) [c.yaml 9:3 declared here]
             error agent.yaml 9:21 schema-mismatch: `topic` of `c` is text, but this is a number [c.yaml 6:3 declared here]

@@ -198,7 +198,7 @@ fn a_call_that_may_use_more_than_the_run() {
     budget(
         4000,
         expect![[r#"
-            warning 3:62 conflicting-limits: one call may use 8000 tokens, but the whole run only 4000 (lower it, or raise `max_tokens` of `budget`)
+            warning 3:62 conflicting-limits: one call may use 8000 tokens, but the run's budget is 4000 (lower it, or raise `max_tokens` of `budget`)
         "#]],
     );
     budget(8000, expect![""]);
