@@ -15,6 +15,7 @@
 //! When [`Store::append`] returns, the entries survive the end of the process, and, with [`Durability::Sync`], that of the
 //! machine. Entries, figures and status of a run change in one transaction, and only for whoever holds its lease.
 
+mod address;
 mod audit;
 mod batch;
 mod blob;
@@ -30,17 +31,22 @@ mod upkeep;
 
 pub mod conformance;
 pub mod owner;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod sqlite;
 
+pub use address::{Address, without_password};
 pub use batch::{Batch, Body};
 pub use blob::{Blob, Hash, INLINE};
 pub use error::{Result, StoreError};
 pub use inbox::{Letter, LetterKind, Posted};
 pub use lease::{Claim, Lease};
 pub use list::{Cursor, Filter, Page};
-pub use location::{Address, Location, without_password};
+pub use location::Location;
 pub use owner::{Hold, Inbox, Owner};
 pub use port::{NewRun, Store};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use record::{Content, Record, Spent, Status};
 pub use sqlite::{Durability, Options, SqliteStore};
 pub use upkeep::{Health, Pruned, Retention, Size};

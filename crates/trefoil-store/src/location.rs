@@ -7,17 +7,13 @@ use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
 
+use crate::address::Address;
 use crate::error::{Result, StoreError};
 use crate::port::Store;
 use crate::sqlite::{Options, SqliteStore};
 
 /// The environment variable that names another store.
 pub const VARIABLE: &str = "TREFOIL_STORE";
-/// The one that has a password, as other clients of Postgres know it.
-const PASSWORD: &str = "PGPASSWORD";
-
-/// How the address of a server begins.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Where a store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,22 +24,12 @@ pub enum Location {
     Server(Address),
 }
 
-/// The address of a server. It may have a password, which nobody sees: it is shown without.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Address {
-    url: String,
-    password: Option<String>,
-}
-
 impl Location {
     /// From what a person wrote: an address with `postgres://` or `postgresql://`, else a path. `env` reads a variable of the
     /// environment: of a password that is not in the address, `PGPASSWORD`.
     pub fn parse(text: &OsStr, env: impl Fn(&str) -> Option<OsString>) -> Self {
-        match text.to_str().filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme))) {
-            Some(url) => {
-                let password = env(PASSWORD).and_then(|password| password.into_string().ok());
-                Self::Server(Address { url: url.to_owned(), password })
-            }
+        match text.to_str().and_then(|text| Address::parse(text, &env)) {
+            Some(address) => Self::Server(address),
             None => Self::File(text.into()),
         }
     }
@@ -64,7 +50,7 @@ impl Location {
     pub fn open(&self, options: Options) -> Result<Arc<dyn Store>> {
         match self {
             Self::File(path) => Ok(Arc::new(SqliteStore::open(path, options)?)),
-            Self::Server(address) => address.open(options),
+            Self::Server(address) => connect(address, options),
         }
     }
 
@@ -76,7 +62,7 @@ impl Location {
     pub fn open_to_read(&self, options: Options) -> Result<Arc<dyn Store>> {
         match self {
             Self::File(path) => Ok(Arc::new(SqliteStore::open_to_read(path, options)?)),
-            Self::Server(address) => address.open(Options { create: false, ..options }),
+            Self::Server(address) => connect(address, Options { create: false, ..options }),
         }
     }
 }
@@ -91,61 +77,20 @@ impl fmt::Display for Location {
     }
 }
 
-impl Address {
-    /// For errors, which name a store by its path.
-    pub fn path(&self) -> PathBuf {
-        self.to_string().into()
-    }
-
-    fn open(&self, _options: Options) -> Result<Arc<dyn Store>> {
-        Err(StoreError::NoServer { path: self.path() })
-    }
+#[cfg(feature = "postgres")]
+fn connect(address: &Address, options: Options) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(crate::postgres::PostgresStore::open(address.clone(), options)?))
 }
 
-/// Without a password: neither that of the user nor one among the parameters.
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&unseen(&self.url))
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({self})")
-    }
-}
-
-/// A word of a command line without the password of an address that may be in it: `--store=postgres://me@host/runs`.
-pub fn without_password(word: &str) -> String {
-    let at = SCHEMES.iter().filter_map(|scheme| word.find(scheme)).min();
-    match at.and_then(|at| word.split_at_checked(at)) {
-        Some((before, address)) => format!("{before}{}", unseen(address)),
-        None => word.to_owned(),
-    }
-}
-
-fn unseen(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("postgres", address));
-    // A password that is not encoded as it should be may have any character: all up to the last `@` counts.
-    let (user, rest) = rest.rsplit_once('@').map_or(("", rest), |(of_user, rest)| {
-        let user = of_user.split_once(':').map_or(of_user, |(user, _)| user);
-        (user, rest)
-    });
-    let at = if user.is_empty() { "" } else { "@" };
-    let (place, parameters) = rest.split_once('?').map_or((rest, None), |(place, all)| (place, Some(all)));
-    // Names of parameters may be encoded, too.
-    let shown = |parameter: &&str| {
-        let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        !name.contains("password") && !name.contains('%')
-    };
-    let parameters: Vec<&str> = parameters.into_iter().flat_map(|all| all.split('&')).filter(shown).collect();
-    let mark = if parameters.is_empty() { "" } else { "?" };
-    format!("{scheme}://{user}{at}{place}{mark}{}", parameters.join("&"))
+#[cfg(not(feature = "postgres"))]
+fn connect(address: &Address, _options: Options) -> Result<Arc<dyn Store>> {
+    Err(StoreError::NoServer { path: address.path() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::without_password;
 
     #[test]
     fn addresses_are_told_from_paths() {

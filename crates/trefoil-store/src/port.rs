@@ -11,7 +11,7 @@ use trefoil_runtime::ports::{Draft, SystemClock};
 
 use crate::batch::Batch;
 use crate::blob::{Blob, Hash};
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::inbox::{Letter, Posted};
 use crate::lease::{Claim, Lease};
 use crate::list::{Cursor, Filter, Page};
@@ -90,6 +90,19 @@ pub trait Store: Send + Sync {
     async fn reclaim(&self, now: u64) -> Result<usize>;
     /// Lists runs that can be resumed: they have no owner, and are pending, were interrupted, are due, or have letters.
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>>;
+    /// Takes over some of the [claimable](Self::claimable) runs, but for these. Those that somebody else takes meanwhile are theirs.
+    async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
+        let found = self.claimable(claim.now, most.saturating_add(except.len())).await?;
+        let mut leases = Vec::new();
+        for run in found.iter().filter(|run| !except.contains(run)).take(most) {
+            match self.claim(run, claim.clone()).await {
+                Ok(lease) => leases.push(lease),
+                Err(StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(leases)
+    }
 
     /// Puts a letter in a run's inbox. Returns its number.
     async fn post(&self, run: &str, letter: Letter) -> Result<u64>;
@@ -182,6 +195,9 @@ impl<T: Store + ?Sized> Store for Arc<T> {
     }
     async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
         T::claimable(self, now, limit).await
+    }
+    async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
+        T::claim_some(self, claim, except, most).await
     }
     async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
         T::post(self, run, letter).await

@@ -1,4 +1,5 @@
-//! For the tests of several crates: programs put together by hand, and the machine driven by hand. No async, no ports.
+//! For the tests of several crates: programs put together by hand, and the machine driven by hand, a database server. No
+//! async, no ports.
 #![allow(
     missing_docs,
     clippy::expect_used,
@@ -9,6 +10,7 @@
 )]
 
 pub mod build;
+pub mod postgres;
 pub mod run;
 
 pub use build::Build;

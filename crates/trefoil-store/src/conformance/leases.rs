@@ -13,6 +13,7 @@ use crate::record::Status;
 pub async fn all(store: &dyn Store) -> Result<(), String> {
     fencing(store).await?;
     claimable(store).await?;
+    claimed_together(store).await?;
     reclaimed(store).await?;
     letters(store).await
 }
@@ -74,6 +75,28 @@ async fn claimable(store: &dyn Store) -> Result<(), String> {
     expect(is(12_000).await?, "a run that waits is claimable when a letter has come")?;
     done(store.delete("due", 60_000).await, "deleting a run that nobody holds")?;
     expect(!is(90_000).await?, "a run that is gone is not claimable")
+}
+
+/// Whoever takes what waits gets each run once, and not those that it does not want.
+async fn claimed_together(store: &dyn Store) -> Result<(), String> {
+    let mut others = done(store.claimable(11_001, 1_000).await, "asking for runs without a process")?;
+    for n in 0..5 {
+        let lease = begun(store, &format!("some-{n}"), "main", 1_000).await?;
+        done(store.release(&lease).await, "releasing")?;
+    }
+    others.push("some-1".to_owned());
+    let mut taken = Vec::new();
+    for _ in 0..3 {
+        let some = done(store.claim_some(claim("taker", 2_000, 12_000), &others, 3).await, "claiming some")?;
+        expect(some.len() <= 3, "not more runs are claimed than were asked for")?;
+        for lease in some {
+            taken.push(lease.run.clone());
+            done(store.append(&lease, batch(&[entry(1, finished(None))])?).await, "ending a run that was claimed")?;
+        }
+    }
+    taken.sort();
+    equal(&taken, &["some-0", "some-2", "some-3", "some-4"].map(str::to_owned).to_vec(), "the runs that were claimed")?;
+    done(store.delete("some-1", 12_001).await, "deleting what nobody holds")
 }
 
 /// A run that no process works on any more is pending, and what its calls in progress cost is not known.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use trefoil_machine::Entry;
 use trefoil_runtime::ports::{Draft, JournalError, SystemRandom};
 use trefoil_runtime::{Clock, Journal, Random as _};
@@ -39,6 +40,8 @@ pub struct Owner {
     held: Mutex<BTreeMap<String, Held>>,
     letters: Letters,
     renewing: AtomicBool,
+    /// Runs that are being given back.
+    leaving: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A run of this process.
@@ -65,10 +68,15 @@ impl Owner {
 
     /// This process, by the store's clock.
     pub fn of_process(store: Arc<dyn Store>) -> Arc<Self> {
-        // Numbers of processes come again.
+        Self::of_process_with_lease(store, LEASE_MS)
+    }
+
+    /// The same, with another length of leases, in milliseconds.
+    pub fn of_process_with_lease(store: Arc<dyn Store>, lease_ms: u64) -> Arc<Self> {
+        // Numbers of processes come again, and on other hosts.
         let name = format!("{}-{:016x}", std::process::id(), SystemRandom.next());
         let clock = store.clock();
-        Self::new(store, name, clock)
+        Self::with_lease(store, name, clock, lease_ms)
     }
 
     /// The same, with another length of leases, in milliseconds.
@@ -86,6 +94,7 @@ impl Owner {
             held: Mutex::default(),
             letters: Letters::default(),
             renewing: AtomicBool::new(false),
+            leaving: Mutex::default(),
         })
     }
 
@@ -136,6 +145,22 @@ impl Owner {
         Ok(hold)
     }
 
+    /// Takes over runs that wait for a process, and their journals, but for these.
+    pub async fn take(self: &Arc<Self>, except: &[String], most: usize) -> Result<Vec<Hold>> {
+        let claim = Claim { failed: false, ..self.claim() };
+        let leases = self.store.claim_some(claim, except, most).await?;
+        let mut held = self.held();
+        let holds = leases.into_iter().map(|lease| {
+            let run = lease.run.clone();
+            held.insert(run.clone(), Held::Leased(lease));
+            Hold { owner: self.clone(), run }
+        });
+        let holds = holds.collect();
+        drop(held);
+        self.keep_renewing();
+        Ok(holds)
+    }
+
     /// Gives back all runs, and returns when the store knows. For a process that is about to end.
     pub async fn release_all(&self) -> Result<()> {
         let held = std::mem::take(&mut *self.held());
@@ -143,6 +168,11 @@ impl Owner {
             if let Held::Leased(lease) = held {
                 self.store.release(&lease).await?;
             }
+        }
+        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in leaving {
+            // One whose runtime has ended gives nothing back: its lease runs out.
+            let _ = task.await;
         }
         Ok(())
     }
@@ -229,7 +259,7 @@ impl Owner {
         self.letters.forget(run);
         let (Some(held), Ok(runtime)) = (self.held().remove(run), Handle::try_current()) else { return };
         let (store, run, claim) = (self.store.clone(), run.to_owned(), self.claim());
-        runtime.spawn(async move {
+        let task = runtime.spawn(async move {
             let lease = match held {
                 Held::Leased(lease) => Ok(lease),
                 // Its first entry was on its way: nobody has seen the lease that came with it.
@@ -240,6 +270,9 @@ impl Owner {
                 let _ = store.release(&lease).await;
             }
         });
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        leaving.retain(|task| !task.is_finished());
+        leaving.push(task);
     }
 
     /// Leases are renewed as long as the owner lives, in a task of their own: a run may wait for a model longer than a lease

@@ -1,8 +1,10 @@
-//! Tests of the store in a file, with real files, locks and damage.
+//! Tests of stores: the one in a file with real files, locks and damage, the one in Postgres with a real server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod faults;
 mod letters;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod reading;
 mod runs;
 mod suite;

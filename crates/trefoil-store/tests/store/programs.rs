@@ -130,12 +130,12 @@ impl<J: Journal> Journal for Ends<J> {
 struct Case {
     program: Arc<Prepared>,
     world: Arc<Everybody>,
-    store: Arc<SqliteStore>,
+    store: Arc<dyn Store>,
     run: String,
 }
 
 impl Case {
-    fn new(store: &Arc<SqliteStore>, root: Arc<Program>, seed: u64, run: String) -> Self {
+    fn new(store: &Arc<dyn Store>, root: Arc<Program>, seed: u64, run: String) -> Self {
         let world = Arc::new(Everybody { seed, ..Everybody::default() });
         Self { program: Prepared::new(root), world, store: store.clone(), run }
     }
@@ -256,7 +256,7 @@ fn shape(outcome: &RunOutcome) -> Result<String, String> {
 
 /// One program: as it is, with processes that end, and with a step that fails at first. Whether it was reopened for that.
 async fn one(
-    store: &Arc<SqliteStore>,
+    store: &Arc<dyn Store>,
     number: u32,
     root: &Node,
     seed: u64,
@@ -293,7 +293,8 @@ fn a_structure_that_ran_out_of_time_gets_it_again_and_keeps_what_it_has() {
     let model = Node::Model { read: 0, sort: 0, when: 0 };
     let root = Node::Bare(Box::new(Node::Parallel { branches: vec![model, Node::Human], concurrency: 1, bad: true }));
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
+    let store: Arc<dyn Store> =
+        Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let done = runtime.block_on(one(&store, 1, &root, 0, &[5], 0));
     done.unwrap();
@@ -303,7 +304,8 @@ fn a_structure_that_ran_out_of_time_gets_it_again_and_keeps_what_it_has() {
 fn a_failure_that_was_dealt_with_stays_when_what_is_around_it_runs_out_of_time() {
     let states = vec![Node::Model { read: 0, sort: 0, when: 141 }, Node::Model { read: 67, sort: 216, when: 13 }];
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
+    let store: Arc<dyn Store> =
+        Arc::new(SqliteStore::open(folder.path().join("runs.db"), StoreOptions::default()).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let root = Node::Bare(Box::new(Node::States(states)));
     let done = runtime.block_on(one(&store, 1, &root, 0, &[], 17_051_626_910_545_285_519));
@@ -312,23 +314,37 @@ fn a_failure_that_was_dealt_with_stays_when_what_is_around_it_runs_out_of_time()
 }
 
 #[test]
+fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
+    // Each process has a file open beside the store, as long as the store is: it is opened anew now and then.
+    let open =
+        || -> Arc<dyn Store> { Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap()) };
+    whatever_happens(&open, 100);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn the_same_in_postgres() {
+    let Some(server) = testbed::postgres::server() else { return };
+    let url = server.address(&server.database());
+    whatever_happens(&|| crate::postgres::open(&url, StoreOptions::default()), 20);
+}
+
+/// `few`: so many programs, unless `TREFOIL_PROGRAMS` says how many.
 #[allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "how many cases is for whoever runs the tests to say, and to see"
 )]
-fn whatever_happens_to_processes_the_result_is_the_same_and_nothing_is_done_twice() {
-    let cases = std::env::var("TREFOIL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+fn whatever_happens(open: &dyn Fn() -> Arc<dyn Store>, few: u32) {
+    let cases = std::env::var("TREFOIL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(few);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     // The same programs each time; others with `TREFOIL_SEED`.
     let seed: u64 = std::env::var("TREFOIL_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let folder = tempfile::tempdir().unwrap();
-    let options = StoreOptions { durability: Durability::Batch, ..StoreOptions::default() };
-    // Each process has a file open beside the store, as long as the store is: it is opened anew now and then.
-    let open = || Arc::new(SqliteStore::open(folder.path().join("runs.db"), options.clone()).unwrap());
     let opened = std::cell::RefCell::new(open());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (mut number, reopened) = (0u32, std::cell::Cell::new(0));

@@ -1,0 +1,78 @@
+//! Which runs have asked models for what: for whoever looks for answers of earlier runs. As in the file's store, what a run asked
+//! for is noted when somebody looks for the first time after its end.
+
+use trefoil_machine::ContentKey;
+
+use super::connect::Session;
+use super::fault::Done;
+use super::int;
+
+/// Entries that are read in one transaction: others write in between.
+const ENTRIES: i64 = 20_000;
+/// Transactions in which it is noted what runs have asked for. What is left then is noted the next time.
+const NOTED: usize = 5;
+/// Half of a content key finds it. Whoever looks compares all of it.
+const HALF: usize = 16;
+
+/// Notes what runs have asked for.
+pub async fn note(s: &mut Session) -> Done<()> {
+    for _ in 0..NOTED {
+        if !note_some(s).await? {
+            break;
+        }
+    }
+    // The newest of those that go on, or were interrupted, each time.
+    let open = "SELECT no FROM run WHERE ended IS NULL AND content = 0 ORDER BY no DESC LIMIT 16";
+    let open = s.rows(open, &[]).await?;
+    let open: Vec<i64> = open.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    note_runs(s, &open).await
+}
+
+/// Notes what runs that have ended have asked for, the newest first. Whether there are more.
+async fn note_some(s: &mut Session) -> Done<bool> {
+    s.begin().await?;
+    let select = "SELECT no, next, content FROM run WHERE NOT noted AND ended IS NOT NULL ORDER BY no DESC LIMIT 1000 \
+                  FOR UPDATE SKIP LOCKED";
+    let (mut left, mut all, mut kept) = (ENTRIES, Vec::new(), Vec::new());
+    let found = s.rows(select, &[]).await?;
+    for row in &found {
+        if left <= 0 {
+            break;
+        }
+        let (no, entries, content): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        all.push(no);
+        if content == 0 {
+            kept.push(no);
+            left = left.saturating_sub(entries);
+        }
+    }
+    note_runs(s, &kept).await?;
+    s.execute("UPDATE run SET noted = true WHERE no = ANY ($1)", &[&all]).await?;
+    s.commit().await?;
+    Ok(!found.is_empty())
+}
+
+/// Calls that were made, and answers of earlier runs that were used. Quotes in texts are escaped, so nothing else looks like either.
+/// The server's own functions for JSON refuse some of what models say.
+const NOTE: &str = r#"
+INSERT INTO asked (content, run)
+SELECT decode(left(hex, 32), 'hex'), run FROM (
+  SELECT run, coalesce(
+    CASE WHEN position('"sort":"model"' in body) > 0 THEN substring(body from '"content":"([0-9a-f]{64})"') END,
+    substring(body from '"from":\{"run":.*?"content":"([0-9a-f]{64})"')) AS hex
+  FROM entry WHERE run = ANY ($1) AND (position('"sort":"model"' in body) > 0 OR position('"from":{"run":' in body) > 0)
+) AS found WHERE hex IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2 ON CONFLICT DO NOTHING"#;
+
+async fn note_runs(s: &mut Session, runs: &[i64]) -> Done<()> {
+    s.execute(NOTE, &[&runs]).await?;
+    Ok(())
+}
+
+/// The runs that may have an answer, the newest first.
+pub async fn runs(s: &mut Session, content: ContentKey, limit: usize) -> Done<Vec<String>> {
+    let half = content.0.get(..HALF).unwrap_or_default();
+    let select = "SELECT run.id FROM asked JOIN run ON run.no = asked.run \
+                  WHERE asked.content = $1 AND run.content = 0 ORDER BY asked.run DESC LIMIT $2";
+    let rows = s.rows(select, &[&half, &int(limit as u64)]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,48 @@
+//! Bytes by content, known to the runs that use them.
+
+use std::sync::Arc;
+
+use super::connect::Session;
+use super::fault::Done;
+use super::pool::refuse;
+use crate::blob::{Blob, Hash};
+use crate::error::StoreError;
+use crate::packed::{Packed, unpack};
+
+/// Keeps files for a run. Most files are those of an earlier run, so they are packed only when they are new.
+pub async fn keep(s: &mut Session, run: i64, files: &[Arc<Blob>]) -> Done<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let hashes: Vec<Vec<u8>> = files.iter().map(|file| file.hash().0.to_vec()).collect();
+    let known = s.rows("SELECT hash FROM blob WHERE hash = ANY ($1)", &[&hashes]).await?;
+    let known: Vec<Vec<u8>> = known.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    for (file, hash) in files.iter().zip(&hashes) {
+        if !known.contains(hash) {
+            let Packed { size, packed, data, .. } = Packed::of(file);
+            s.execute(
+                "INSERT INTO blob (hash, size, packed, stored, data) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                &[hash, &size, &packed, &(data.len() as i64), &data],
+            )
+            .await?;
+        }
+    }
+    s.execute("INSERT INTO uses (run, hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING", &[&run, &hashes])
+        .await?;
+    Ok(())
+}
+
+/// Bytes by their hash.
+pub async fn get(s: &mut Session, hash: Hash) -> Done<Option<Vec<u8>>> {
+    let found = s.row("SELECT size, packed, data FROM blob WHERE hash = $1", &[&hash.0.as_slice()]).await?;
+    let Some(row) = found else { return Ok(None) };
+    match unpack(row.try_get(0)?, row.try_get(1)?, row.try_get(2)?) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(why) => refuse(damaged(&format!("`{hash}` cannot be unpacked: {why}"))),
+    }
+}
+
+/// Something is not as it was written.
+pub fn damaged(why: &str) -> StoreError {
+    StoreError::Corrupt { path: std::path::PathBuf::new(), why: why.to_owned() }
+}

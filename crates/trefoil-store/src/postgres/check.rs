@@ -1,0 +1,102 @@
+//! Reading everything, to say what is wrong. Whether the server's files are sound is for its own tools to say.
+
+use super::connect::Session;
+use super::entries::page;
+use super::fault::{Done, Fault};
+use crate::audit::Said;
+use crate::blob::Hash;
+use crate::error::StoreError;
+use crate::packed::unpack;
+use crate::upkeep::Health;
+
+/// What must not be found: a question with rows of text, and what each row is.
+const NONE: &[(&str, &str)] = &[
+    (
+        "SELECT DISTINCT run::text FROM entry WHERE NOT EXISTS (SELECT 1 FROM run WHERE no = entry.run)",
+        "entries of no run, number",
+    ),
+    (
+        "SELECT encode(hash, 'hex') FROM blob WHERE NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)",
+        "no run uses the content",
+    ),
+    (
+        "SELECT DISTINCT encode(value, 'hex') FROM entry WHERE value IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blob WHERE hash = value)",
+        "missing content",
+    ),
+    (
+        "SELECT DISTINCT run::text FROM uses WHERE NOT EXISTS (SELECT 1 FROM run WHERE no = uses.run)",
+        "content of no run, number",
+    ),
+];
+
+/// Reads everything, as it is at one moment.
+pub async fn all(s: &mut Session) -> Done<Health> {
+    s.begin_to_read().await?;
+    let mut health = Health::default();
+    for (question, what) in NONE {
+        for row in s.rows(question, &[]).await? {
+            health.note(format!("{what}: `{}`", row.try_get::<_, &str>(0)?));
+        }
+    }
+    blobs(s, &mut health).await?;
+    journals(s, &mut health).await?;
+    s.commit().await?;
+    Ok(health)
+}
+
+/// Content is what its hash says.
+async fn blobs(s: &mut Session, health: &mut Health) -> Done<()> {
+    let mut after: Vec<u8> = Vec::new();
+    loop {
+        let next = "SELECT hash, size, packed, data FROM blob WHERE hash > $1 ORDER BY hash LIMIT 20";
+        let rows = s.rows(next, &[&after]).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for row in rows {
+            health.blobs += 1;
+            after = row.try_get(0)?;
+            let Some(hash) = <[u8; 32]>::try_from(after.as_slice()).ok().map(Hash) else {
+                health.note("content has a hash of a wrong length".to_owned());
+                continue;
+            };
+            match unpack(row.try_get(1)?, row.try_get(2)?, row.try_get(3)?) {
+                Ok(bytes) if Hash::of(&bytes) == hash => {}
+                Ok(_) => health.note(format!("the content `{hash}` is not what was written")),
+                Err(why) => health.note(format!("the content `{hash}` cannot be unpacked: {why}")),
+            }
+        }
+    }
+}
+
+/// Journals are whole and readable, and the records of their runs say what they say.
+async fn journals(s: &mut Session, health: &mut Health) -> Done<()> {
+    let mut after = 0_i64;
+    loop {
+        let rows = s.rows("SELECT no, id FROM run WHERE no > $1 ORDER BY no LIMIT 1000", &[&after]).await?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for row in rows {
+            after = row.try_get(0)?;
+            let run: &str = row.try_get(1)?;
+            match journal(s, run, health).await {
+                Err(Fault::Store(error @ StoreError::Entry { .. })) => health.note(error.to_string()),
+                Err(Fault::Store(StoreError::Corrupt { why, .. })) => {
+                    health.note(format!("`{run}` cannot be read to the end: {why}"));
+                }
+                done => done?,
+            }
+        }
+    }
+}
+
+async fn journal(s: &mut Session, run: &str, health: &mut Health) -> Done<()> {
+    health.runs += 1;
+    let mut said = Said::default();
+    while said.add(&page(s, run, said.next).await?)? {}
+    if said.is_whole(run, health) {
+        said.compare(&super::lists::record(s, run).await?, health);
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! The entries of journals.
+
+use tokio_postgres::Row;
+use trefoil_machine::Entry;
+
+use super::blobs::damaged;
+use super::connect::Session;
+use super::fault::Done;
+use super::pool::refuse;
+use super::runs::number;
+use super::{int, text, uint};
+use crate::batch::Body;
+use crate::blob::Hash;
+use crate::error::{Result, StoreError};
+use crate::packed::unpack;
+
+/// As many as are handed over at a time: a thousand, or 4 MB of them.
+const PAGE: &str = "\
+SELECT seq, body, value, size, packed, data FROM (
+  SELECT e.seq, e.body, e.value, b.size, b.packed, b.hash,
+         sum(octet_length(e.body) + coalesce(b.size, 0)) OVER (ORDER BY e.seq) - octet_length(e.body) - coalesce(b.size, 0) AS before
+  FROM entry e LEFT JOIN blob b ON b.hash = e.value
+  WHERE e.run = (SELECT no FROM run WHERE id = $1) AND e.seq >= $2 AND e.seq < $2 + 1000
+) AS page LEFT JOIN LATERAL (SELECT data FROM blob WHERE blob.hash = page.value) AS large ON true
+WHERE before < 4194304 ORDER BY seq";
+
+/// Entries from a number on. Those before one that cannot be read are handed over first: the error comes when that one is asked
+/// for.
+pub async fn page(s: &mut Session, run: &str, from: u64) -> Done<Vec<Entry>> {
+    // No journal is as long.
+    let rows = s.rows(PAGE, &[&text(run), &int(from.min(1 << 40))]).await?;
+    if rows.is_empty() {
+        number(s, run).await?;
+        // Entries that are missing in between are told of by whoever reads those after them.
+        let after = "SELECT min(seq) FROM entry WHERE run = (SELECT no FROM run WHERE id = $1) AND seq >= $2";
+        let next = s.row(after, &[&text(run), &int(from.min(1 << 40))]).await?;
+        return match next.map(|row| row.try_get::<_, Option<i64>>(0)).transpose()?.flatten() {
+            Some(next) => Box::pin(page(s, run, uint(next))).await,
+            None => Ok(Vec::new()),
+        };
+    }
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        match entry(run, row)? {
+            Ok(entry) => entries.push(entry),
+            Err(_) if !entries.is_empty() => break,
+            Err(error) => return refuse(error),
+        }
+    }
+    Ok(entries)
+}
+
+fn entry(run: &str, row: &Row) -> Done<Result<Entry>> {
+    let (seq, body): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
+    let value = match row.try_get::<_, Option<Vec<u8>>>(2)? {
+        None => None,
+        Some(hash) => {
+            let hash: Option<[u8; 32]> = hash.try_into().ok();
+            let hash = hash.map(Hash).map(|hash| hash.to_string()).unwrap_or_default();
+            let Some(size) = row.try_get::<_, Option<i64>>(3)? else {
+                return Ok(Err(damaged(&format!("the value `{hash}` is missing"))));
+            };
+            match unpack(size, row.try_get(4)?, row.try_get(5)?) {
+                Ok(bytes) => Some(bytes),
+                Err(why) => return Ok(Err(damaged(&format!("`{hash}` cannot be unpacked: {why}")))),
+            }
+        }
+    };
+    let entry = Body::entry(body, value.as_deref());
+    Ok(entry.map_err(|error| StoreError::Entry { run: run.to_owned(), seq: uint(seq), why: error.to_string() }))
+}

@@ -1,0 +1,105 @@
+//! Letters for runs, and what has come of answers that have not ended.
+
+use tokio_postgres::Row;
+use trefoil_machine::Key;
+use trefoil_runtime::ports::Draft;
+use trefoil_template::wire::{Wire, Wired};
+
+use super::connect::Session;
+use super::fault::Done;
+use super::pool::{Before, refuse};
+use super::runs::{number, tell};
+use super::{int, text, uint};
+use crate::error::StoreError;
+use crate::inbox::{Letter, LetterKind, Posted};
+use crate::lease::Lease;
+
+/// Puts a letter in the inbox of a run that has not ended.
+pub async fn post(s: &mut Session, run: &str, letter: &Letter, before: Before) -> Done<u64> {
+    let Letter { kind, key, value, at } = letter;
+    let value = serde_json::to_string(&Wire(value))
+        .map_err(|error| StoreError::Unwritable { seq: 0, why: error.to_string() })?;
+    let (run_text, key, at) = (text(run), key.as_bytes(), int(*at));
+    if before == Before::Perhaps {
+        let same = "SELECT inbox.id FROM inbox JOIN run ON run.no = inbox.run \
+                    WHERE run.id = $1 AND kind = $2 AND key = $3 AND value = $4 AND at = $5";
+        if let Some(row) = s.row(same, &[&run_text, &kind.name(), &key, &value, &at]).await? {
+            return Ok(uint(row.try_get(0)?));
+        }
+    }
+    s.begin().await?;
+    // Whoever asks for letters after a number must not miss one with a smaller number that comes later: one at a time.
+    s.rows("SELECT pg_advisory_xact_lock(1414677830, 1)", &[]).await?;
+    // The run cannot end meanwhile.
+    let posted = s
+        .row(
+            "WITH to_run AS (SELECT no FROM run WHERE id = $1 AND ended IS NULL FOR SHARE) \
+             INSERT INTO inbox (run, kind, key, value, at) SELECT no, $2, $3, $4, $5 FROM to_run RETURNING id",
+            &[&run_text, &kind.name(), &key, &value, &at],
+        )
+        .await?;
+    let Some(row) = posted else {
+        number(s, run).await?;
+        return refuse(StoreError::Ended { run: run.to_owned() });
+    };
+    tell(s).await?;
+    s.commit().await?;
+    Ok(uint(row.try_get(0)?))
+}
+
+macro_rules! select {
+    () => {
+        "SELECT inbox.id, run.id, kind, key, value, at FROM inbox JOIN run ON run.no = inbox.run WHERE "
+    };
+}
+
+/// The letters of a run.
+pub async fn of_run(s: &mut Session, run: &str) -> Done<Vec<Posted>> {
+    number(s, run).await?;
+    let rows = s.rows(concat!(select!(), "run.id = $1 ORDER BY inbox.id"), &[&text(run)]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// The letters of all runs of an owner.
+pub async fn of_owner(s: &mut Session, owner: &str, after: u64) -> Done<Vec<Posted>> {
+    let select = concat!(select!(), "run.owner = $1 AND run.ended IS NULL AND inbox.id > $2 ORDER BY inbox.id");
+    let rows = s.rows(select, &[&text(owner), &int(after)]).await?;
+    rows.iter().map(read).collect()
+}
+
+fn read(row: &Row) -> Done<Posted> {
+    let id = uint(row.try_get(0)?);
+    let unreadable = |why: &str| super::blobs::damaged(&format!("letter {id} cannot be read: {why}"));
+    let kind: &str = row.try_get(2)?;
+    let kind = LetterKind::ALL.into_iter().find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| unreadable("its kind is unknown"))?;
+    let Wired(value) =
+        serde_json::from_str(row.try_get(4)?).map_err(|error: serde_json::Error| unreadable(&error.to_string()))?;
+    let key = String::from_utf8_lossy(row.try_get(3)?).into_owned();
+    Ok(Posted { id, run: row.try_get(1)?, letter: Letter { kind, key, value, at: uint(row.try_get(5)?) } })
+}
+
+/// Keeps drafts, for whoever holds the run, if what prompts and answers say is kept of it. Nobody waits for the server's disk.
+pub async fn draft(s: &mut Session, lease: &Lease, drafts: &[Draft]) -> Done<()> {
+    let keys: Vec<&[u8]> = drafts.iter().map(|draft| draft.key.as_str().as_bytes()).collect();
+    let texts: Vec<&[u8]> = drafts.iter().map(|draft| draft.text.as_bytes()).collect();
+    s.begin().await?;
+    s.batch("SET LOCAL synchronous_commit TO off").await?;
+    // Whoever takes the run over, or ends it, waits for this or comes first.
+    s.execute(
+        "WITH held AS (SELECT no FROM run WHERE no = $1 AND epoch = $2 AND owner IS NOT NULL AND content = 0 FOR SHARE) \
+         INSERT INTO draft (run, key, text) SELECT held.no, d.key, d.text FROM held, unnest($3::bytea[], $4::bytea[]) AS d (key, text) \
+         ON CONFLICT (run, key) DO UPDATE SET text = excluded.text",
+        &[&lease.no, &int(lease.epoch), &keys, &texts],
+    )
+    .await?;
+    s.commit().await
+}
+
+/// The drafts of a run.
+pub async fn drafts(s: &mut Session, run: &str) -> Done<Vec<Draft>> {
+    let no = number(s, run).await?;
+    let rows = s.rows("SELECT key, text FROM draft WHERE run = $1 ORDER BY key", &[&no]).await?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    rows.iter().map(|row| Ok(Draft { key: Key(text(row.try_get(0)?).into()), text: text(row.try_get(1)?) })).collect()
+}

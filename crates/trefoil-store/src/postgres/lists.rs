@@ -1,0 +1,171 @@
+//! Records of runs, and lists of them.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use trefoil_runtime::Usage;
+
+use super::connect::Session;
+use super::fault::Done;
+use super::pool::refuse;
+use super::{int, text, uint};
+use crate::error::StoreError;
+use crate::list::{Cursor, Filter, Page};
+use crate::record::{Content, Record, Spent, Status};
+
+macro_rules! columns {
+    () => {
+        "no, id, flow, program, status, started, ended, error_code, error, calls, tokens_in, tokens_out, tokens_cached, \
+         unknown_calls, cost_micro, unpriced_calls, next, parent, owner, lease_until, epoch, wake_at, in_flight, free, content"
+    };
+}
+
+/// Runs that are handed over at a time, at most.
+const LIMIT: usize = 1_000;
+
+fn read(row: &Row) -> Done<(i64, Record)> {
+    let count = |name: &str| row.try_get::<_, i64>(name).map(uint);
+    let maybe = |name: &str| row.try_get::<_, Option<i64>>(name).map(|found| found.map(uint));
+    let status: &str = row.try_get("status")?;
+    let status: Status = status.parse().map_err(|why: String| super::blobs::damaged(&why))?;
+    let error = row.try_get::<_, Option<String>>("error_code")?.zip(row.try_get("error")?);
+    let owner: Option<String> = row.try_get("owner")?;
+    let in_flight = count("in_flight")?;
+    let spent = Spent {
+        calls: count("calls")?,
+        usage: Usage {
+            input_tokens: count("tokens_in")?,
+            output_tokens: count("tokens_out")?,
+            cached_tokens: count("tokens_cached")?,
+            unknown_calls: count("unknown_calls")?,
+            cost_micro: count("cost_micro")?,
+            unpriced_calls: count("unpriced_calls")?,
+            written_tokens: 0,
+        },
+    };
+    let record = Record {
+        run: row.try_get("id")?,
+        flow: row.try_get("flow")?,
+        program: row.try_get("program")?,
+        status,
+        started: count("started")?,
+        ended: maybe("ended")?,
+        error,
+        // While a process works on it, they are on their way.
+        spent: if status == Status::Running { spent } else { spent.with_lost(in_flight, row.try_get("free")?) },
+        in_flight,
+        entries: count("next")?,
+        parent: row.try_get("parent")?,
+        owner: owner.zip(maybe("lease_until")?),
+        epoch: count("epoch")?,
+        wake_at: maybe("wake_at")?,
+        content: Content::of_number(row.try_get("content")?),
+        labels: Vec::new(),
+    };
+    Ok((row.try_get("no")?, record))
+}
+
+/// Adds the labels of runs to their records.
+async fn label(s: &mut Session, mut runs: Vec<(i64, Record)>) -> Done<Vec<Record>> {
+    let nos: Vec<i64> = runs.iter().map(|(no, _)| *no).collect();
+    let select = "SELECT run, key, value FROM label WHERE run = ANY ($1) ORDER BY key COLLATE \"C\"";
+    for row in s.rows(select, &[&nos]).await? {
+        let no: i64 = row.try_get(0)?;
+        if let Some((_, record)) = runs.iter_mut().find(|(of, _)| *of == no) {
+            record.labels.push((row.try_get(1)?, row.try_get(2)?));
+        }
+    }
+    Ok(runs.into_iter().map(|(_, record)| record).collect())
+}
+
+/// One run.
+pub async fn record(s: &mut Session, run: &str) -> Done<Record> {
+    let found = s.row(concat!("SELECT ", columns!(), " FROM run WHERE id = $1"), &[&text(run)]).await?;
+    let Some(row) = found else { return refuse(StoreError::NoRun { run: run.to_owned() }) };
+    match label(s, vec![read(&row)?]).await?.pop() {
+        Some(record) => Ok(record),
+        None => refuse(StoreError::NoRun { run: run.to_owned() }),
+    }
+}
+
+/// Runs, newest first.
+pub async fn page(s: &mut Session, filter: &Filter, after: Option<Cursor>, limit: usize) -> Done<Page> {
+    let limit = limit.clamp(1, LIMIT);
+    let (conditions, mut values) = conditions(filter, after);
+    values.push(Box::new(limit as i64 + 1));
+    let n = values.len();
+    let sql = format!("SELECT {} FROM run WHERE {conditions} ORDER BY started DESC, no DESC LIMIT ${n}", columns!());
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
+    let found = s.asked(&sql, &values).await?;
+    let mut found: Vec<(i64, Record)> = found.iter().map(read).collect::<Done<_>>()?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(no, run)| Cursor { started: run.started, no: *no });
+    Ok(Page { runs: label(s, found).await?, next })
+}
+
+/// A value to compare with.
+type Value = Box<dyn ToSql + Sync + Send>;
+
+/// The conditions of a filter, and what they compare with.
+fn conditions(filter: &Filter, after: Option<Cursor>) -> (String, Vec<Value>) {
+    let Filter { status, flow, since, until, text: part, label, parent } = filter;
+    let (mut all, mut values) = (vec!["true".to_owned()], Vec::<Value>::new());
+    // `#` is where a value belongs.
+    let mut add = |condition: &str, new: Vec<Value>| {
+        let mut parts = condition.split('#');
+        let mut numbered = parts.next().unwrap_or_default().to_owned();
+        for (rest, value) in parts.zip(new) {
+            values.push(value);
+            numbered = format!("{numbered}${}{rest}", values.len());
+        }
+        all.push(numbered);
+    };
+    let of = |words: &str| -> Value { Box::new(text(words).into_owned()) };
+    if !status.is_empty() {
+        let names: Vec<&str> = status.iter().map(|status| status.name()).collect();
+        add("status = ANY (#)", vec![Box::new(names)]);
+    }
+    if let Some(flow) = flow {
+        add("flow = #", vec![of(flow)]);
+    }
+    if let Some(since) = since {
+        add("started >= #", vec![Box::new(int(*since))]);
+    }
+    if let Some(until) = until {
+        add("started < #", vec![Box::new(int(*until))]);
+    }
+    if let Some(parent) = parent {
+        add("parent = #", vec![of(parent)]);
+    }
+    if let Some((key, value)) = label {
+        add("no IN (SELECT run FROM label WHERE key = # AND value = #)", vec![of(key), of(value)]);
+    }
+    if let Some(part) = part {
+        // In the order of bytes, upper and lower case are the same of ASCII letters only.
+        let part = part.to_ascii_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let like = format!("%{part}%");
+        let places =
+            ["id", "flow", "error_code", "error"].map(|column| format!("lower({column} COLLATE \"C\") LIKE #"));
+        let labels =
+            "EXISTS (SELECT 1 FROM label WHERE label.run = run.no AND lower(label.value COLLATE \"C\") LIKE #)";
+        let condition = format!("({} OR {labels})", places.join(" OR "));
+        add(&condition, (0..5).map(|_| of(&like)).collect());
+    }
+    if let Some(Cursor { started, no }) = after {
+        add("(started, no) < (#, #)", vec![Box::new(int(started)), Box::new(no)]);
+    }
+    (all.join(" AND "), values)
+}
+
+/// How many runs have each status. A counter that every run changes would make them wait for each other, so the index is counted.
+pub async fn counts(s: &mut Session) -> Done<Vec<(Status, u64)>> {
+    let rows = s.rows("SELECT status, count(*) FROM run GROUP BY status", &[]).await?;
+    let mut counts: Vec<(Status, u64)> = Status::ALL.into_iter().map(|status| (status, 0)).collect();
+    for row in rows {
+        let (name, n): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
+        if let Some((_, count)) = counts.iter_mut().find(|(status, _)| status.name() == name) {
+            *count = uint(n);
+        }
+    }
+    Ok(counts)
+}

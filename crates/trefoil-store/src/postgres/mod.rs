@@ -1,0 +1,287 @@
+//! A store in Postgres, for several hosts: the layout of the file's store, with what hosts that share it need.
+//!
+//! Who has a run is decided by its lease and its epoch alone: nothing on a disk says which processes live. Leases go by the server's
+//! clock ([`pool::ServerClock`]), so hosts whose clocks differ agree. An append is one statement, which changes nothing unless the
+//! run is held and the entries are the next ones; the server commits those of several connections together. What became of an append
+//! whose connection broke is read before it is tried again: it is never there twice, and never lost once it was acknowledged.
+//!
+//! `schema.sql` is the layout, in a schema of its own, `trefoil`.
+
+/// The server's clock, in milliseconds since 1970-01-01 UTC.
+macro_rules! now {
+    () => {
+        "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    };
+}
+
+mod asked;
+mod blobs;
+mod check;
+mod connect;
+mod entries;
+mod fault;
+mod format;
+mod letters;
+mod lists;
+mod pool;
+mod remove;
+mod runs;
+mod tls;
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Notify, OnceCell};
+use trefoil_machine::{ContentKey, Entry};
+use trefoil_runtime::Clock;
+use trefoil_runtime::ports::Draft;
+
+use crate::address::Address;
+use crate::batch::Batch;
+use crate::blob::Hash;
+use crate::error::{Result, StoreError};
+use crate::inbox::{Letter, Posted};
+use crate::lease::{Claim, Lease};
+use crate::list::{Cursor, Filter, Page};
+use crate::packed::Packed;
+use crate::port::{NewRun, Store};
+use crate::record::{Record, Status};
+use crate::sqlite::Options;
+use crate::upkeep::{Health, Pruned, Retention, Size};
+
+use connect::Door;
+use pool::Pool;
+
+/// A store in Postgres.
+pub struct PostgresStore {
+    pool: Pool,
+    address: Address,
+    /// Rings when somebody says that runs wait.
+    bell: Arc<Notify>,
+    listening: OnceCell<()>,
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresStore").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl PostgresStore {
+    /// Connects to a server; makes the tables if they do not exist and [`Options::create`] says so. Waits for the server, in whatever
+    /// surroundings, but tries only once.
+    pub fn open(address: Address, options: Options) -> Result<Self> {
+        let pool = Pool::new(address.clone(), Door::to(&address, options.durability)?)?;
+        let to = address.clone();
+        pool.at_once(move |s, _| {
+            let to = to.clone();
+            Box::pin(async move { format::prepare(s, &to, options.create).await })
+        })?;
+        Ok(Self { pool, address, bell: Arc::default(), listening: OnceCell::new() })
+    }
+
+    /// Says where damage is.
+    fn here<T>(&self, done: Result<T>) -> Result<T> {
+        done.map_err(|error| match error {
+            StoreError::Corrupt { why, .. } => StoreError::Corrupt { path: self.address.path(), why },
+            error => error,
+        })
+    }
+}
+
+/// Does something with a connection: the names are clones that the work has of its own, each time it is tried.
+macro_rules! work {
+    ($self:ident, |$s:ident, $before:pat_param| [$($own:ident),*] $work:expr) => {
+        $self.here($self.pool.work(move |$s, $before| {
+            $(let $own = $own.clone();)*
+            Box::pin(async move { $work.await })
+        }).await)
+    };
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn create(&self, run: NewRun) -> Result<Option<Lease>> {
+        let new = Arc::new((Packed::values(&run.batch), run));
+        work!(self, |s, before| [new] runs::create(s, &new.1, &new.0, before))
+    }
+
+    async fn append(&self, lease: &Lease, batch: Batch) -> Result<()> {
+        let what = Arc::new((lease.clone(), Packed::values(&batch), batch));
+        work!(self, |s, before| [what] runs::append(s, &what.0, &what.2, &what.1, before))
+    }
+
+    async fn draft(&self, lease: &Lease, drafts: Vec<Draft>) -> Result<()> {
+        let what = Arc::new((lease.clone(), drafts));
+        work!(self, |s, _| [what] letters::draft(s, &what.0, &what.1))
+    }
+
+    async fn drafts(&self, run: &str) -> Result<Vec<Draft>> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run] letters::drafts(s, &run))
+    }
+
+    async fn entries(&self, run: &str, from: u64) -> Result<Vec<Entry>> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run] entries::page(s, &run, from))
+    }
+
+    async fn note_asked(&self) -> Result<()> {
+        work!(self, |s, _| [] asked::note(s))
+    }
+
+    async fn asked(&self, content: ContentKey, limit: usize) -> Result<Vec<String>> {
+        work!(self, |s, _| [] asked::runs(s, content, limit))
+    }
+
+    async fn record(&self, run: &str) -> Result<Record> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run] lists::record(s, &run))
+    }
+
+    async fn list(&self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Page> {
+        let filter = filter.clone();
+        work!(self, |s, _| [filter] lists::page(s, &filter, after, limit))
+    }
+
+    async fn counts(&self) -> Result<Vec<(Status, u64)>> {
+        work!(self, |s, _| [] lists::counts(s))
+    }
+
+    async fn label(&self, run: &str, key: &str, value: Option<&str>) -> Result<()> {
+        let (run, key, value) = (run.to_owned(), key.to_owned(), value.map(str::to_owned));
+        work!(self, |s, _| [run, key, value] runs::label(s, &run, &key, value.as_deref()))
+    }
+
+    async fn blob(&self, hash: Hash) -> Result<Option<Vec<u8>>> {
+        work!(self, |s, _| [] blobs::get(s, hash))
+    }
+
+    async fn claim(&self, run: &str, claim: Claim) -> Result<Lease> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run, claim] runs::claim(s, &run, &claim))
+    }
+
+    async fn renew(&self, leases: Vec<Lease>, until: u64) -> Result<Vec<String>> {
+        let (leases, clock) = (Arc::new(leases), self.pool.server_clock());
+        work!(self, |s, _| [leases, clock] async {
+            // A host's own clock may go at another speed.
+            clock.read(s).await?;
+            runs::renew(s, &leases, until).await
+        })
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        let lease = lease.clone();
+        work!(self, |s, _| [lease] runs::release(s, &lease))
+    }
+
+    async fn reclaim(&self, now: u64) -> Result<usize> {
+        work!(self, |s, _| [] runs::reclaim(s, now))
+    }
+
+    async fn claimable(&self, now: u64, limit: usize) -> Result<Vec<String>> {
+        work!(self, |s, _| [] runs::claimable(s, now, limit))
+    }
+
+    async fn claim_some(&self, claim: Claim, except: &[String], most: usize) -> Result<Vec<Lease>> {
+        let what = Arc::new((claim, except.to_vec()));
+        work!(self, |s, _| [what] runs::claim_some(s, &what.0, &what.1, most))
+    }
+
+    async fn post(&self, run: &str, letter: Letter) -> Result<u64> {
+        let run = run.to_owned();
+        work!(self, |s, before| [run, letter] letters::post(s, &run, &letter, before))
+    }
+
+    async fn inbox(&self, run: &str) -> Result<Vec<Posted>> {
+        let run = run.to_owned();
+        work!(self, |s, _| [run] letters::of_run(s, &run))
+    }
+
+    async fn posted(&self, owner: &str, after: u64) -> Result<Vec<Posted>> {
+        let owner = owner.to_owned();
+        work!(self, |s, _| [owner] letters::of_owner(s, &owner, after))
+    }
+
+    async fn delete(&self, run: &str, now: u64) -> Result<()> {
+        let run = run.to_owned();
+        work!(self, |s, before| [run] remove::one(s, &run, now, before))
+    }
+
+    async fn prune(&self, retention: &Retention) -> Result<Pruned> {
+        let before = self.size().await?.used;
+        let mut all = Pruned::default();
+        loop {
+            let retention = retention.clone();
+            let gone = work!(self, |s, _| [retention] remove::some(s, &retention))?;
+            if gone.runs == 0 {
+                break;
+            }
+            all.runs += gone.runs;
+            all.failed += gone.failed;
+        }
+        work!(self, |s, _| [] remove::sweep(s))?;
+        work!(self, |s, _| [] remove::give_back(s))?;
+        Ok(Pruned { bytes: before.saturating_sub(self.size().await?.used), ..all })
+    }
+
+    async fn prune_some(&self, retention: &Retention) -> Result<Pruned> {
+        let retention = retention.clone();
+        work!(self, |s, _| [retention] async {
+            match remove::is_due(s, &retention).await? {
+                true => remove::some(s, &retention).await,
+                false => Ok(Pruned::default()),
+            }
+        })
+    }
+
+    async fn check(&self) -> Result<Health> {
+        work!(self, |s, _| [] check::all(s))
+    }
+
+    async fn size(&self) -> Result<Size> {
+        work!(self, |s, _| [] async {
+            let (runs, used) = remove::used(s).await?;
+            Ok(Size { runs, disk: remove::disk(s).await?, used })
+        })
+    }
+
+    async fn backup(&self, _to: &Path) -> Result<()> {
+        Err(StoreError::NoBackup { path: self.address.path() })
+    }
+
+    fn place(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.pool.server_clock()
+    }
+
+    async fn stirred(&self, at_most: Duration) {
+        // Whoever has just begun to listen may have missed something: it asks soon.
+        let first = !self.listening.initialized();
+        self.listening.get_or_init(async || self.pool.listen(runs::CHANNEL, self.bell.clone())).await;
+        let at_most = if first { at_most.min(Duration::from_millis(100)) } else { at_most };
+        let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
+    }
+}
+
+/// A count or a time, as the server keeps it.
+fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// And back.
+fn uint(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// Text as the server takes it: it knows every character but one.
+fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
+}

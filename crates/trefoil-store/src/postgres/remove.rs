@@ -1,0 +1,183 @@
+//! Removing runs. What they took up on the server's disk is used again.
+
+use super::connect::Session;
+use super::fault::Done;
+use super::pool::{Before, refuse};
+use super::{int, text, uint};
+use crate::batch::Body;
+use crate::error::StoreError;
+use crate::upkeep::{Pruned, Retention};
+
+/// Runs that are removed in one transaction: others write in between.
+const REMOVED: i64 = 100;
+
+/// Removes one run that no process works on.
+pub async fn one(s: &mut Session, run: &str, now: u64, before: Before) -> Done<()> {
+    s.begin().await?;
+    let select = concat!(
+        "SELECT no, owner, lease_until, lease_until >= least($2::bigint, ",
+        now!(),
+        ") FROM run WHERE id = $1 FOR UPDATE"
+    );
+    let Some(row) = s.row(select, &[&text(run), &int(now)]).await? else {
+        return match before {
+            Before::Perhaps => s.commit().await,
+            Before::No => refuse(StoreError::NoRun { run: run.to_owned() }),
+        };
+    };
+    let (no, owner, until, held): (i64, Option<String>, Option<i64>, Option<bool>) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+    if let (Some(owner), Some(until), Some(true)) = (owner, until, held) {
+        return refuse(StoreError::Held { run: run.to_owned(), owner, until: uint(until) });
+    }
+    everything_of(s, &[no]).await?;
+    s.commit().await
+}
+
+/// Whether any run need not be kept.
+pub async fn is_due(s: &mut Session, retention: &Retention) -> Done<bool> {
+    let Retention { ended_before, failed_before, max_bytes } = retention;
+    let due = s
+        .row(
+            "SELECT 1 FROM run WHERE ended IS NOT NULL AND ended < greatest($1, $2) \
+             AND ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END LIMIT 1",
+            &[&ended_before.map(int), &failed_before.map(int)],
+        )
+        .await?;
+    Ok(due.is_some()
+        || match max_bytes {
+            Some(most) => used(s).await?.1 > *most,
+            None => false,
+        })
+}
+
+/// Removes some of the runs that need not be kept. Returns how many.
+pub async fn some(s: &mut Session, retention: &Retention) -> Done<Pruned> {
+    let Retention { ended_before, failed_before, max_bytes } = retention;
+    s.begin().await?;
+    let mut old = s
+        .rows(
+            "SELECT no, status = 'failed' FROM run WHERE ended IS NOT NULL \
+             AND ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END ORDER BY ended, no LIMIT $3 \
+             FOR UPDATE SKIP LOCKED",
+            &[&ended_before.map(int), &failed_before.map(int), &REMOVED],
+        )
+        .await?;
+    if let (Some(most), true) = (max_bytes, old.is_empty()) {
+        let over = used(s).await?.1.saturating_sub(*most);
+        if over > 0 {
+            // The first to have ended, until those before take up enough. What they share with others stays: then there is a next time.
+            old = s
+                .rows(
+                    "SELECT run.no, status = 'failed' FROM run JOIN ( \
+                       SELECT no, sum(takes) OVER (ORDER BY ended, no) - takes AS before FROM ( \
+                         SELECT no, ended, bytes + coalesce((SELECT sum(stored) FROM uses JOIN blob USING (hash) WHERE uses.run = first.no \
+                           AND NOT EXISTS (SELECT 1 FROM uses other WHERE other.hash = blob.hash AND other.run <> first.no)), 0) AS takes \
+                         FROM (SELECT no, ended, bytes FROM run WHERE ended IS NOT NULL ORDER BY ended, no LIMIT $1) AS first \
+                       ) AS sized ) AS ordered USING (no) \
+                     WHERE before < $2::bigint ORDER BY ended, no FOR UPDATE OF run SKIP LOCKED",
+                    &[&REMOVED, &int(over)],
+                )
+                .await?;
+        }
+    }
+    let mut gone = Pruned::default();
+    let mut nos = Vec::new();
+    for row in &old {
+        nos.push(row.try_get(0)?);
+        gone.runs += 1;
+        gone.failed += u64::from(row.try_get::<_, bool>(1)?);
+    }
+    everything_of(s, &nos).await?;
+    s.commit().await?;
+    Ok(gone)
+}
+
+/// Labels, letters and drafts go with the row. Files and values go if no other run uses them.
+async fn everything_of(s: &mut Session, runs: &[i64]) -> Done<()> {
+    if runs.is_empty() {
+        return Ok(());
+    }
+    s.execute("DELETE FROM entry WHERE run = ANY ($1)", &[&runs]).await?;
+    contents(s, runs).await?;
+    s.execute("DELETE FROM run WHERE no = ANY ($1)", &[&runs]).await?;
+    Ok(())
+}
+
+/// Files and values that only these runs use.
+async fn contents(s: &mut Session, runs: &[i64]) -> Done<()> {
+    let unused = s.rows("DELETE FROM uses WHERE run = ANY ($1) RETURNING hash", &[&runs]).await?;
+    let mut hashes: Vec<Vec<u8>> = unused.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    hashes.sort();
+    hashes.dedup();
+    s.execute(
+        "DELETE FROM blob WHERE hash = ANY ($1) AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)",
+        &[&hashes],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Removes what prompts and answers say, of a run that has ended and of which it was to be kept only until then.
+pub async fn content(s: &mut Session, no: i64) -> Done<()> {
+    if s.execute("UPDATE run SET content = 2 WHERE no = $1 AND content = 1", &[&no]).await? == 0 {
+        return Ok(());
+    }
+    let mut from = -1_i64;
+    loop {
+        let next = "SELECT seq, body FROM entry WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT 100";
+        let rows = s.rows(next, &[&no, &from]).await?;
+        if rows.is_empty() {
+            break;
+        }
+        for row in rows {
+            from = row.try_get(0)?;
+            let bare = Body { seq: uint(from), json: row.try_get(1)?, value: None }.bare()?;
+            let change = "UPDATE entry SET body = $3, value = NULL WHERE run = $1 AND seq = $2";
+            s.execute(change, &[&no, &from, &bare.json]).await?;
+        }
+    }
+    // Nothing of what it asked for can be found any more.
+    s.execute("DELETE FROM asked WHERE run = $1", &[&no]).await?;
+    contents(s, &[no]).await
+}
+
+/// Removes files and values that no run uses. There are none unless something went wrong.
+pub async fn sweep(s: &mut Session) -> Done<()> {
+    s.execute("DELETE FROM blob WHERE NOT EXISTS (SELECT 1 FROM uses WHERE uses.hash = blob.hash)", &[]).await?;
+    Ok(())
+}
+
+/// What was removed is room for what comes, at once. The server does the same by itself after a while, so whoever may not ask for
+/// it does without.
+pub async fn give_back(s: &mut Session) -> Done<()> {
+    match s.batch("VACUUM entry, blob, uses, run, label, inbox, draft, asked").await {
+        Err(fault) if fault.outcome() == super::fault::Outcome::Unknown => Err(fault),
+        _ => Ok(()),
+    }
+}
+
+/// Runs, and bytes that hold something.
+pub async fn used(s: &mut Session) -> Done<(u64, u64)> {
+    let row = s
+        .row(
+            "SELECT (SELECT count(*) FROM run), (SELECT coalesce(sum(bytes), 0)::bigint FROM run) \
+             + (SELECT coalesce(sum(stored), 0)::bigint FROM blob)",
+            &[],
+        )
+        .await?;
+    let Some(row) = row else { return Ok((0, 0)) };
+    Ok((uint(row.try_get(0)?), uint(row.try_get(1)?)))
+}
+
+/// Bytes on the server's disk.
+pub async fn disk(s: &mut Session) -> Done<u64> {
+    let row = s
+        .row(
+            "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class \
+             WHERE relnamespace = 'trefoil'::regnamespace AND relkind = 'r'",
+            &[],
+        )
+        .await?;
+    Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map_or(0, uint))
+}

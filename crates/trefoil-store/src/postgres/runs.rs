@@ -1,0 +1,389 @@
+//! Runs: adding them, adding to them, and who holds them.
+
+use tokio_postgres::Row;
+
+use super::blobs;
+use super::connect::Session;
+use super::fault::Done;
+use super::pool::{Before, refuse};
+use super::{int, text, uint};
+use crate::batch::{Batch, Body};
+use crate::error::StoreError;
+use crate::lease::{Claim, Lease};
+use crate::packed::Packed;
+use crate::port::NewRun;
+use crate::record::{Content, Status};
+
+/// Bytes that an entry takes besides what it says.
+const ROW: i64 = 60;
+
+/// The channel in which runs that wait for a process are told of.
+pub const CHANNEL: &str = "trefoil_runs";
+
+/// Adds a run.
+pub async fn create(s: &mut Session, new: &NewRun, values: &[Packed], before: Before) -> Done<Option<Lease>> {
+    let NewRun { run, parent, labels, claim, batch, now, content, .. } = new;
+    let started = batch.start.as_ref().map_or(*now, |start| start.at);
+    let owner = claim.as_ref().map(|claim| text(&claim.owner));
+    let until = claim.as_ref().map(|claim| int(claim.until));
+    let epoch = i64::from(claim.is_some());
+    s.begin().await?;
+    let inserted = s
+        .row(
+            "INSERT INTO run (id, status, started, parent, owner, epoch, lease_until, content) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING RETURNING no",
+            &[
+                &text(run),
+                &Status::Pending.name(),
+                &int(started),
+                &parent.as_deref().map(text),
+                &owner,
+                &epoch,
+                &until,
+                &i64::from(*content != Content::All),
+            ],
+        )
+        .await?;
+    let Some(row) = inserted else { return exists(s, new, before).await };
+    let no: i64 = row.try_get(0)?;
+    for (key, value) in labels {
+        set_label(s, no, key, Some(value)).await?;
+    }
+    blobs::keep(s, no, &new.files).await?;
+    let lease = Lease { run: run.clone(), no, epoch: uint(epoch), content: *content };
+    let pending = Batch { status: Some(batch.status.unwrap_or(Status::Pending)), ..batch.clone() };
+    let batch = if claim.is_some() { batch } else { &pending };
+    if !batch.bodies.is_empty() {
+        write(s, &lease, batch, values, claim.is_none()).await?;
+    }
+    if claim.is_none() {
+        tell(s).await?;
+    }
+    s.commit().await?;
+    Ok(claim.is_some().then_some(lease))
+}
+
+/// A run of this id is there: somebody else's, or the one that an earlier try has added.
+async fn exists(s: &mut Session, new: &NewRun, before: Before) -> Done<Option<Lease>> {
+    let NewRun { run, claim, batch, content, .. } = new;
+    if before == Before::Perhaps {
+        let found = s.row("SELECT no, owner, epoch FROM run WHERE id = $1", &[&text(run)]).await?;
+        if let Some(row) = found {
+            let (no, owner, epoch): (i64, Option<String>, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            let mine = match claim {
+                // No other process has its name, ever.
+                Some(claim) => epoch == 1 && (owner.as_deref() == Some(&*text(&claim.owner)) || batch.end.is_some()),
+                None => epoch == 0,
+            };
+            if mine && has(s, no, batch).await? {
+                let lease = Lease { run: run.clone(), no, epoch: 1, content: *content };
+                return Ok(claim.is_some().then_some(lease));
+            }
+        }
+    }
+    refuse(StoreError::RunExists { run: run.clone() })
+}
+
+/// Whether the entries of a batch are in the store as they are.
+async fn has(s: &mut Session, no: i64, batch: &Batch) -> Done<bool> {
+    for Body { seq, json, .. } in &batch.bodies {
+        let found = s.row("SELECT body FROM entry WHERE run = $1 AND seq = $2", &[&no, &int(*seq)]).await?;
+        if found.map(|row| row.try_get::<_, String>(0)).transpose()?.as_ref() != Some(json) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Adds to a run, for whoever holds its lease.
+pub async fn append(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], before: Before) -> Done<()> {
+    let written = if batch.is_final() && lease.content == Content::UntilEnd {
+        s.begin().await?;
+        match write(s, lease, batch, values, false).await {
+            Ok(()) => {
+                super::remove::content(s, lease.no).await?;
+                s.commit().await
+            }
+            failed => {
+                s.give_up().await;
+                failed
+            }
+        }
+    } else {
+        write(s, lease, batch, values, false).await
+    };
+    match written {
+        // An earlier try may have come through: the entries are there then, and nobody but this process can have written them.
+        Err(super::fault::Fault::Store(error)) if before == Before::Perhaps => {
+            let found = s.row("SELECT epoch, next FROM run WHERE no = $1", &[&lease.no]).await?;
+            let Some(row) = found else { return refuse(error) };
+            let (epoch, next): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+            let after = batch.first().map(|first| int(first) + batch.bodies.len() as i64);
+            let bare = batch.is_final() && lease.content == Content::UntilEnd;
+            let done = epoch == int(lease.epoch) && after == Some(next) && (bare || has(s, lease.no, batch).await?);
+            if done { Ok(()) } else { refuse(error) }
+        }
+        written => written,
+    }
+}
+
+/// One statement, so that it takes one way to the server and back, and is a transaction by itself. Nothing of it is done unless the
+/// run is held, and the entries are the next ones.
+const WRITE: &str = "\
+WITH held AS (
+  UPDATE run SET
+    next = next + $4, bytes = bytes + $5,
+    calls = calls + $6, tokens_in = tokens_in + $7, tokens_out = tokens_out + $8, tokens_cached = tokens_cached + $9,
+    unknown_calls = unknown_calls + $10, cost_micro = cost_micro + $11, unpriced_calls = unpriced_calls + $12,
+    in_flight = in_flight + $13, free = coalesce($14, free),
+    flow = coalesce($15, flow), program = coalesce($16, program), started = coalesce($17, started),
+    status = $18, wake_at = $19, noted = noted AND NOT $24,
+    lease_until = CASE WHEN $20 THEN NULL ELSE coalesce($21, lease_until) END,
+    owner = CASE WHEN $20 THEN NULL ELSE owner END,
+    ended = CASE WHEN $20 THEN greatest(coalesce($17, started), coalesce($22, coalesce($17, started) + $23))
+                 WHEN $24 THEN NULL ELSE ended END,
+    error_code = CASE WHEN $20 THEN $25 WHEN $24 THEN NULL ELSE error_code END,
+    error = CASE WHEN $20 THEN $26 WHEN $24 THEN NULL ELSE error END
+  WHERE no = $1 AND epoch = $2 AND (owner IS NOT NULL OR $27) AND ($3::bigint IS NULL OR next = $3)
+  RETURNING no
+), letters AS (
+  DELETE FROM inbox USING held WHERE inbox.run = held.no AND ($20 OR inbox.id = ANY ($28))
+), drafts AS (
+  DELETE FROM draft USING held WHERE draft.run = held.no AND ($20 OR draft.key = ANY ($29))
+), content AS (
+  INSERT INTO blob (hash, size, packed, stored, data)
+  SELECT DISTINCT ON (hash) v.* FROM held, unnest($30::bytea[], $31::bigint[], $32::boolean[], $33::bigint[], $34::bytea[])
+    AS v (hash, size, packed, stored, data) ORDER BY hash ON CONFLICT DO NOTHING
+), used AS (
+  INSERT INTO uses (run, hash) SELECT DISTINCT held.no, hash FROM held, unnest($30::bytea[]) AS hash ON CONFLICT DO NOTHING
+), entries AS (
+  INSERT INTO entry (run, seq, body, value)
+  SELECT held.no, e.seq, e.body, e.value FROM held, unnest($35::bigint[], $36::text[], $37::bytea[]) AS e (seq, body, value)
+)
+SELECT no FROM held";
+
+async fn write(s: &mut Session, lease: &Lease, batch: &Batch, values: &[Packed], unowned: bool) -> Done<()> {
+    let wrong = |(expected, found)| StoreError::Sequence { run: lease.run.clone(), expected, found };
+    if let Some(gap) = batch.first().and_then(|first| batch.gap(first)) {
+        return refuse(wrong(gap));
+    }
+    let (spent, usage) = (batch.spent, batch.spent.usage);
+    let bytes: i64 = batch.bodies.iter().map(|body| body.json.len() as i64 + ROW).sum();
+    let status = batch.end.as_ref().map(|end| end.status).or(batch.status).unwrap_or(Status::Running);
+    let error = batch.end.as_ref().and_then(|end| end.error.as_ref());
+    let end = batch.end.as_ref();
+    let taken: Vec<i64> = batch.taken.iter().copied().map(int).collect();
+    let answered: Vec<&[u8]> = batch.answered.iter().map(|key| key.as_str().as_bytes()).collect();
+    let hashes: Vec<&[u8]> = values.iter().map(|value| value.hash.0.as_slice()).collect();
+    let sizes: Vec<i64> = values.iter().map(|value| value.size).collect();
+    let packed: Vec<bool> = values.iter().map(|value| value.packed).collect();
+    let stored: Vec<i64> = values.iter().map(|value| value.data.len() as i64).collect();
+    let data: Vec<&[u8]> = values.iter().map(|value| value.data.as_slice()).collect();
+    let seqs: Vec<i64> = batch.bodies.iter().map(|body| int(body.seq)).collect();
+    let bodies: Vec<&str> = batch.bodies.iter().map(|body| body.json.as_str()).collect();
+    let of_value = |body: &Body| body.value.as_ref().map(|blob| blob.hash().0.to_vec());
+    let large: Vec<Option<Vec<u8>>> = batch.bodies.iter().map(of_value).collect();
+    let held = s
+        .row(
+            WRITE,
+            &[
+                &lease.no,
+                &int(lease.epoch),
+                &batch.first().map(int),
+                &(batch.bodies.len() as i64),
+                &bytes,
+                &int(spent.calls),
+                &int(usage.input_tokens),
+                &int(usage.output_tokens),
+                &int(usage.cached_tokens),
+                &int(usage.unknown_calls),
+                &int(usage.cost_micro),
+                &int(usage.unpriced_calls),
+                &batch.in_flight,
+                &batch.free,
+                &batch.start.as_ref().map(|start| text(&start.flow)),
+                &batch.start.as_ref().map(|start| text(&start.program)),
+                &batch.start.as_ref().map(|start| int(start.at)),
+                &status.name(),
+                &batch.wake_at.filter(|_| end.is_none()).map(int),
+                &end.is_some(),
+                &batch.lease_until.map(int),
+                &end.and_then(|end| end.at).map(int),
+                &end.map(|end| int(end.at_ms)),
+                &batch.reopens,
+                &error.map(|(code, _)| text(code)),
+                &error.map(|(_, said)| text(said)),
+                &unowned,
+                &taken,
+                &answered,
+                &hashes,
+                &sizes,
+                &packed,
+                &stored,
+                &data,
+                &seqs,
+                &bodies,
+                &large,
+            ],
+        )
+        .await?;
+    if held.is_some() {
+        return Ok(());
+    }
+    let found = s.row("SELECT epoch, owner IS NOT NULL, next FROM run WHERE no = $1", &[&lease.no]).await?;
+    if let (Some(row), Some(first)) = (found, batch.first()) {
+        let (epoch, owned, next): (i64, bool, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        if epoch == int(lease.epoch) && (owned || unowned) {
+            return refuse(wrong((uint(next), first)));
+        }
+    }
+    refuse(StoreError::NotHeld { run: lease.run.clone() })
+}
+
+/// Sets a label, or takes it away.
+pub async fn label(s: &mut Session, run: &str, key: &str, value: Option<&str>) -> Done<()> {
+    let no = number(s, run).await?;
+    set_label(s, no, key, value).await
+}
+
+async fn set_label(s: &mut Session, no: i64, key: &str, value: Option<&str>) -> Done<()> {
+    match value {
+        Some(value) => {
+            let set =
+                "INSERT INTO label VALUES ($1, $2, $3) ON CONFLICT (run, key) DO UPDATE SET value = excluded.value";
+            s.execute(set, &[&no, &text(key), &text(value)]).await?
+        }
+        None => s.execute("DELETE FROM label WHERE run = $1 AND key = $2", &[&no, &text(key)]).await?,
+    };
+    Ok(())
+}
+
+/// The number of a run.
+pub async fn number(s: &mut Session, run: &str) -> Done<i64> {
+    match s.row("SELECT no FROM run WHERE id = $1", &[&text(run)]).await? {
+        Some(row) => Ok(row.try_get(0)?),
+        None => refuse(StoreError::NoRun { run: run.to_owned() }),
+    }
+}
+
+/// Takes a run over, if nobody holds it. Whoever does has it until its lease ends by the server's clock, too: a host whose clock
+/// is ahead takes nothing too early.
+const CLAIM: &str = concat!(
+    "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE id = $1 AND (ended IS NULL OR ($6 AND status = 'failed')) \
+     AND (owner IS NULL OR owner = $2 OR owner = $5 OR lease_until < least($4::bigint, ",
+    now!(),
+    ")) RETURNING no, epoch, content"
+);
+
+/// Takes a run over, if nobody holds it.
+pub async fn claim(s: &mut Session, run: &str, claim: &Claim) -> Done<Lease> {
+    let (owner, gone) = (text(&claim.owner), claim.gone.as_deref().map(text));
+    let taken = s.row(CLAIM, &[&text(run), &owner, &int(claim.until), &int(claim.now), &gone, &claim.failed]).await?;
+    if let Some(row) = taken {
+        let (no, epoch, content): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        return Ok(Lease { run: run.to_owned(), no, epoch: uint(epoch), content: Content::of_number(content) });
+    }
+    let found = s.row("SELECT owner, lease_until, ended FROM run WHERE id = $1", &[&text(run)]).await?;
+    let Some(row) = found else { return refuse(StoreError::NoRun { run: run.to_owned() }) };
+    let (owner, until, ended): (Option<String>, Option<i64>, Option<i64>) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    let run = run.to_owned();
+    refuse(match owner {
+        Some(owner) if ended.is_none() || claim.failed => {
+            StoreError::Held { run, owner, until: uint(until.unwrap_or(0)) }
+        }
+        _ => StoreError::Ended { run },
+    })
+}
+
+/// Lengthens leases. Returns the runs whose leases were lost.
+pub async fn renew(s: &mut Session, leases: &[Lease], until: u64) -> Done<Vec<String>> {
+    let nos: Vec<i64> = leases.iter().map(|lease| lease.no).collect();
+    let epochs: Vec<i64> = leases.iter().map(|lease| int(lease.epoch)).collect();
+    let renewed = s
+        .rows(
+            "UPDATE run SET lease_until = $3 FROM unnest($1::bigint[], $2::bigint[]) AS lease (no, epoch) \
+             WHERE run.no = lease.no AND run.epoch = lease.epoch AND owner IS NOT NULL RETURNING run.no",
+            &[&nos, &epochs, &int(until)],
+        )
+        .await?;
+    let renewed: Vec<i64> = renewed.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    Ok(leases.iter().filter(|lease| !renewed.contains(&lease.no)).map(|lease| lease.run.clone()).collect())
+}
+
+/// Nobody works on it any more.
+macro_rules! free {
+    () => {
+        "UPDATE run SET owner = NULL, lease_until = NULL, status = CASE status WHEN 'running' THEN 'pending' ELSE status END "
+    };
+}
+
+/// Gives a run back.
+pub async fn release(s: &mut Session, lease: &Lease) -> Done<()> {
+    let freed = s
+        .row(
+            concat!(free!(), "WHERE no = $1 AND epoch = $2 AND owner IS NOT NULL RETURNING status = 'pending'"),
+            &[&lease.no, &int(lease.epoch)],
+        )
+        .await?;
+    match freed.map(|row| row.try_get(0)).transpose()? {
+        Some(true) => tell(s).await,
+        _ => Ok(()),
+    }
+}
+
+/// Takes runs whose leases have run out.
+pub async fn reclaim(s: &mut Session, now: u64) -> Done<usize> {
+    let free = concat!(
+        free!(),
+        "WHERE no IN (SELECT no FROM run WHERE owner IS NOT NULL AND lease_until < least($1::bigint, ",
+        now!(),
+        ") ORDER BY no FOR UPDATE SKIP LOCKED)"
+    );
+    let freed = s.execute(free, &[&int(now)]).await?;
+    if freed > 0 {
+        tell(s).await?;
+    }
+    Ok(usize::try_from(freed).unwrap_or(usize::MAX))
+}
+
+/// Runs that wait for a process at a time, `$1`.
+macro_rules! waiting {
+    () => {
+        concat!(
+            "ended IS NULL AND (owner IS NULL OR lease_until < least($1::bigint, ",
+            now!(),
+            ")) AND (status <> 'waiting' OR wake_at <= $1 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.run = run.no)) "
+        )
+    };
+}
+
+/// Runs that wait for a process.
+pub async fn claimable(s: &mut Session, now: u64, limit: usize) -> Done<Vec<String>> {
+    let select = concat!("SELECT id FROM run WHERE ", waiting!(), "ORDER BY no LIMIT $2");
+    let rows = s.rows(select, &[&int(now), &int(limit as u64)]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+/// Takes over some of them: whoever asks at the same time gets others. Those of a try of which nobody knows what became of it wait
+/// until their leases have run out.
+pub async fn claim_some(s: &mut Session, claim: &Claim, except: &[String], most: usize) -> Done<Vec<Lease>> {
+    let take = concat!(
+        "UPDATE run SET owner = $2, epoch = epoch + 1, lease_until = $3 WHERE no IN (SELECT no FROM run WHERE ",
+        waiting!(),
+        "AND id <> ALL ($4) ORDER BY no LIMIT $5 FOR UPDATE SKIP LOCKED) RETURNING id, no, epoch, content"
+    );
+    let except: Vec<_> = except.iter().map(|run| text(run)).collect();
+    let most = int(most as u64);
+    let rows = s.rows(take, &[&int(claim.now), &text(&claim.owner), &int(claim.until), &except, &most]).await?;
+    let lease = |row: &Row| -> Done<Lease> {
+        let (run, no, epoch) = (row.try_get(0)?, row.try_get(1)?, uint(row.try_get(2)?));
+        Ok(Lease { run, no, epoch, content: Content::of_number(row.try_get(3)?) })
+    };
+    rows.iter().map(lease).collect()
+}
+
+/// Whoever waits for runs is told that there may be one.
+pub async fn tell(s: &mut Session) -> Done<()> {
+    s.rows("SELECT pg_notify($1, '')", &[&CHANNEL]).await.map(drop)
+}

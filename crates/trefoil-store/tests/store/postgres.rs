@@ -1,0 +1,360 @@
+//! The store in Postgres, with a real server.
+
+use std::ffi::OsStr;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use testbed::postgres::{PASSWORD, Server, server};
+use trefoil_machine::Entry;
+use trefoil_store::{
+    Batch, Blob, Claim, Durability, Filter, Health, Lease, Letter, LetterKind, Location, NewRun, Options, Store,
+    StoreError, conformance,
+};
+
+use crate::world::{runtimes, started, step};
+
+/// Opens a database.
+pub fn open(url: &str, options: Options) -> Arc<dyn Store> {
+    Location::parse(OsStr::new(url), |_| None).open(options).unwrap()
+}
+
+#[test]
+fn a_store_in_postgres_does_what_a_store_does() {
+    let Some(server) = server() else { return };
+    for durability in [Durability::Sync, Durability::Batch] {
+        for runtime in runtimes() {
+            let options = Options { durability, ..Options::default() };
+            let store = open(&server.address(&server.database()), options);
+            runtime.block_on(conformance::store(store)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn hosts_share_runs_and_former_owners_are_fenced_off() {
+    let Some(server) = server() else { return };
+    let url = server.address(&server.database());
+    // Two hosts, one of them with a clock of its own.
+    let (one, other) = (open(&url, Options::default()), open(&url, Options::default()));
+    on(async {
+        let now = one.clock().wall_ms();
+        assert!(now.abs_diff(other.clock().wall_ms()) < 500, "both go by the server's clock");
+        let lease = begin(&*one, "shared", "first", now, now + 60_000).await;
+        // Years ahead: the lease has not run out for that.
+        let hasty = Claim { now: now + 100_000_000, until: now + 200_000_000, ..claim("second", now) };
+        assert!(matches!(other.claim("shared", hasty.clone()).await, Err(StoreError::Held { .. })));
+        assert_eq!(other.reclaim(now + 100_000_000).await.unwrap(), 0);
+        assert!(matches!(other.delete("shared", now + 100_000_000).await, Err(StoreError::Held { .. })));
+        assert_eq!(other.claimable(now + 100_000_000, 10).await.unwrap(), Vec::<String>::new());
+        // It runs out: nobody asks whether the process lives.
+        one.renew(vec![lease.clone()], now.saturating_sub(1)).await.unwrap();
+        assert_eq!(other.reclaim(other.clock().wall_ms()).await.unwrap(), 1);
+        let taken = other.claim("shared", claim("second", now)).await.unwrap();
+        assert!(matches!(one.append(&lease, batch(&[step(1, 80)])).await, Err(StoreError::NotHeld { .. })));
+        assert_eq!(one.renew(vec![lease.clone()], now + 9_000).await.unwrap(), ["shared"]);
+        one.release(&lease).await.unwrap();
+        other.append(&taken, batch(&[step(1, 80)])).await.unwrap();
+        assert_eq!(entries(&*one, "shared").await.len(), 2);
+        sound(&*one).await;
+    });
+}
+
+#[test]
+fn whoever_waits_for_runs_is_told_at_once() {
+    let Some(server) = server() else { return };
+    let url = server.address(&server.database());
+    let (waits, makes) = (open(&url, Options::default()), open(&url, Options::default()));
+    on(async {
+        // It listens from now on.
+        waits.stirred(Duration::from_millis(500)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let began = Instant::now();
+        let long = Duration::from_secs(60);
+        let make = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let new = NewRun { run: "pending".into(), batch: batch(&[started("pending")]), ..NewRun::default() };
+            makes.create(new).await.unwrap();
+        };
+        tokio::join!(waits.stirred(long), make);
+        assert!(began.elapsed() < long / 2);
+        assert_eq!(waits.claimable(waits.clock().wall_ms(), 10).await.unwrap(), ["pending"]);
+    });
+}
+
+#[test]
+fn what_was_acknowledged_is_there_once_however_often_connections_break() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let proxy = Proxy::to(server.port());
+    let url = server.address(&database).replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+    let store = open(&url, Options::default());
+    proxy.breaks.store(true, Ordering::SeqCst);
+    on(async {
+        for run in 0..8 {
+            let run = format!("broken-{run}");
+            let now = store.clock().wall_ms();
+            let lease = begin(&*store, &run, "host", now, now + 600_000).await;
+            for seq in 1..25 {
+                // Some of them large.
+                store.append(&lease, batch(&[step(seq, if seq % 5 == 0 { 70_000 } else { 80 })])).await.unwrap();
+            }
+            let letter = Letter { kind: LetterKind::Signal, key: "k\0".into(), value: "once".into(), at: 5 };
+            store.post(&run, letter.clone()).await.unwrap();
+            let inbox = store.inbox(&run).await.unwrap();
+            assert_eq!(inbox.iter().map(|posted| &posted.letter).collect::<Vec<_>>(), [&letter]);
+            let again = store.claim(&run, claim("host", now)).await.unwrap();
+            assert!(again.epoch > lease.epoch);
+            let numbers: Vec<u64> = entries(&*store, &run).await.iter().map(|entry| entry.seq).collect();
+            assert_eq!(numbers, (0..25).collect::<Vec<_>>());
+        }
+        // Reading everything takes longer than such a connection lives.
+        proxy.breaks.store(false, Ordering::SeqCst);
+        sound(&*store).await;
+    });
+    let broken = proxy.broken.load(Ordering::SeqCst);
+    assert!(broken > 12, "only {broken} connections were broken");
+}
+
+#[test]
+fn a_server_that_is_started_again_is_waited_for() {
+    let Some(server) = Server::start(false) else { return };
+    let store = open(&server.address(&server.database()), Options::default());
+    on(async {
+        let now = store.clock().wall_ms();
+        let lease = begin(&*store, "through", "host", now, now + 600_000).await;
+        let restart = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::task::block_in_place(|| {
+                server.crash();
+                server.begin();
+            });
+            true
+        };
+        let write = async {
+            let began = Instant::now();
+            let mut seq = 1;
+            while began.elapsed() < Duration::from_secs(4) {
+                store.append(&lease, batch(&[step(seq, 80)])).await.unwrap();
+                seq += 1;
+            }
+            seq
+        };
+        let (written, _) = tokio::join!(write, restart);
+        assert_eq!(entries(&*store, "through").await.len() as u64, written);
+        sound(&*store).await;
+    });
+}
+
+#[test]
+fn content_that_runs_share_stays_as_long_as_one_of_them_does() {
+    let Some(server) = server() else { return };
+    let url = server.address(&server.database());
+    on(async {
+        let hosts = (0..4).map(|host| {
+            let store = open(&url, Options::default());
+            tokio::spawn(async move {
+                for n in 0..40 {
+                    let run = format!("run-{host}-{n}");
+                    let files =
+                        vec![Arc::new(Blob::new(b"shared by all".to_vec())), Arc::new(Blob::new(vec![n % 3; 9_000]))];
+                    let new = NewRun { run: run.clone(), files, batch: batch(&[started(&run)]), ..NewRun::default() };
+                    store.create(new).await.unwrap();
+                    if n % 4 != 0 {
+                        store.delete(&run, store.clock().wall_ms()).await.unwrap();
+                    }
+                }
+            })
+        });
+        for host in hosts.collect::<Vec<_>>() {
+            host.await.unwrap();
+        }
+        let store = open(&url, Options::default());
+        assert_eq!(sound(&*store).await.runs, 40);
+        assert!(store.blob(Blob::new(b"shared by all".to_vec()).hash()).await.unwrap().is_some());
+    });
+}
+
+#[test]
+fn letters_are_not_missed_whoever_else_writes_at_the_same_time() {
+    let Some(server) = server() else { return };
+    let url = server.address(&server.database());
+    on(async {
+        let store = open(&url, Options::default());
+        let now = store.clock().wall_ms();
+        begin(&*store, "asked", "host", now, now + 600_000).await;
+        let writers = (0..4).map(|writer| {
+            let store = open(&url, Options::default());
+            tokio::spawn(async move {
+                for n in 0..50 {
+                    let letter =
+                        Letter { kind: LetterKind::Signal, key: format!("{writer}-{n}"), value: "x".into(), at: n };
+                    store.post("asked", letter).await.unwrap();
+                }
+            })
+        });
+        let writers: Vec<_> = writers.collect();
+        let (mut seen, mut after) = (0, 0);
+        while seen < 200 {
+            let over = writers.iter().all(|writer| writer.is_finished());
+            let letters = store.posted("host", after).await.unwrap();
+            seen += letters.len();
+            after = letters.last().map_or(after, |last| last.id);
+            assert!(!over || seen == 200 || !letters.is_empty(), "{seen} letters were seen, and no more come");
+        }
+        assert_eq!(store.inbox("asked").await.unwrap().len(), 200);
+    });
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_told_without_its_password() {
+    let Some(server) = server() else { return };
+    let fails = |url: &str, env: Option<&str>, create: bool| {
+        let at = Location::parse(OsStr::new(url), |name| env.filter(|_| name == "PGPASSWORD").map(Into::into));
+        let error = at.open(Options { create, ..Options::default() }).map(|_| "it opens").unwrap_err();
+        let said = format!("{error} {error:?} {at:?} {}", error.help().unwrap_or_default());
+        assert!(!said.contains(PASSWORD), "{said}");
+        error
+    };
+    let database = server.database();
+    assert!(matches!(fails(&server.address(&database), None, false), StoreError::Missing { .. }));
+    // With the password of the environment it is there, and then nothing is missing.
+    let bare = server.address_without_password(&database);
+    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).open(Options::default()).unwrap();
+    Location::parse(OsStr::new(&bare), |_| Some(PASSWORD.into())).open_to_read(Options::default()).unwrap();
+    open(&server.local_address(&database), Options::default());
+    assert!(matches!(fails(&bare, Some("wrong"), true), StoreError::Unreachable { .. }));
+    assert!(matches!(fails(&bare, None, true), StoreError::Unreachable { .. }));
+    assert!(matches!(fails(&server.address("nowhere"), None, true), StoreError::Unreachable { .. }));
+    // The server has no certificate.
+    let encrypted = format!("{}?sslmode=require", server.address(&database));
+    assert!(matches!(fails(&encrypted, None, true), StoreError::Unreachable { .. }));
+    let unknown = format!("{}?color=green", server.address(&database));
+    assert!(matches!(fails(&unknown, None, true), StoreError::Open { .. }));
+    server.sql(&database, "UPDATE trefoil.format SET version = 99");
+    assert!(matches!(fails(&server.address(&database), None, true), StoreError::Newer { found: 99, .. }));
+    let foreign = server.database();
+    server.sql(&foreign, "CREATE SCHEMA trefoil; CREATE TABLE trefoil.run (x int)");
+    assert!(matches!(fails(&server.address(&foreign), None, true), StoreError::Foreign { .. }));
+    let latin = "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
+    server.sql("postgres", latin);
+    assert!(matches!(fails(&server.address("latin"), None, true), StoreError::Foreign { .. }));
+}
+
+#[test]
+fn whoever_may_only_read_can_look() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    on(async {
+        let store = open(&server.address(&database), Options::default());
+        begin(&*store, "seen", "host", 1, 2).await;
+        server.sql(
+            &database,
+            "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA trefoil TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA trefoil TO reader",
+        );
+        let url = server.local_address(&database).replace("tester@", "reader@");
+        let reader = Location::parse(OsStr::new(&url), |_| None).open_to_read(Options::default()).unwrap();
+        assert_eq!(entries(&*reader, "seen").await.len(), 1);
+        sound(&*reader).await;
+        assert!(matches!(reader.reclaim(reader.clock().wall_ms()).await, Err(StoreError::ReadOnly { .. })));
+        assert!(matches!(reader.backup("copy.db".as_ref()).await, Err(StoreError::NoBackup { .. })));
+    });
+}
+
+#[test]
+fn characters_that_the_server_does_not_take_do_no_harm() {
+    let Some(server) = server() else { return };
+    let store = open(&server.address(&server.database()), Options::default());
+    on(async {
+        let labels = vec![("a\0b".to_owned(), "c\0d".to_owned())];
+        let new = NewRun { run: "odd".into(), labels, parent: Some("p\0".into()), ..NewRun::default() };
+        store.create(new).await.unwrap();
+        let record = store.record("odd").await.unwrap();
+        assert_eq!(record.labels, [("a\u{fffd}b".to_owned(), "c\u{fffd}d".to_owned())]);
+        assert!(matches!(store.record("o\0d").await, Err(StoreError::NoRun { .. })));
+        let filter = Filter { text: Some("c\0D".into()), ..Filter::default() };
+        assert_eq!(store.list(&filter, None, 10).await.unwrap().runs.len(), 1);
+    });
+}
+
+/// Something on several threads.
+fn on(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(test);
+}
+
+fn batch(entries: &[Entry]) -> Batch {
+    Batch::of(entries).unwrap()
+}
+
+fn claim(owner: &str, now: u64) -> Claim {
+    Claim { owner: owner.to_owned(), now, until: now + 600_000, gone: None, failed: false }
+}
+
+async fn begin(store: &dyn Store, run: &str, owner: &str, now: u64, until: u64) -> Lease {
+    let claim = Some(Claim { until, ..claim(owner, now) });
+    let new = NewRun { run: run.to_owned(), claim, batch: batch(&[started(run)]), now, ..NewRun::default() };
+    store.create(new).await.unwrap().unwrap()
+}
+
+async fn entries(store: &dyn Store, run: &str) -> Vec<Entry> {
+    let mut all: Vec<Entry> = Vec::new();
+    loop {
+        let page = store.entries(run, all.len() as u64).await.unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+async fn sound(store: &dyn Store) -> Health {
+    let health = store.check().await.unwrap();
+    assert_eq!(health.problems, Vec::<String>::new());
+    health
+}
+
+/// Between a store and its server: connections break, some before what was sent arrives, others before the answer does.
+struct Proxy {
+    port: u16,
+    breaks: Arc<AtomicBool>,
+    broken: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (breaks, broken) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (on, count) = (breaks.clone(), broken.clone());
+        std::thread::spawn(move || {
+            for (n, client) in listener.incoming().enumerate() {
+                let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", server)).unwrap());
+                // Which piece is the last one: late enough for a login and some work.
+                let last = 16 + n * 7 % 19;
+                for (towards, n) in [(true, n % 2), (false, (n + 1) % 2)] {
+                    let (from, to) = if towards { (&client, &server) } else { (&server, &client) };
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    let (on, count) = (on.clone(), count.clone());
+                    std::thread::spawn(move || {
+                        let (mut bytes, mut pieces) = (vec![0; 1 << 16], 0);
+                        while let Ok(length @ 1..) = from.read(&mut bytes) {
+                            pieces += 1;
+                            if n == 1 && pieces >= last && on.load(Ordering::SeqCst) {
+                                count.fetch_add(1, Ordering::SeqCst);
+                                break;
+                            }
+                            if to.write_all(&bytes[..length]).is_err() {
+                                break;
+                            }
+                        }
+                        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+                    });
+                }
+            }
+        });
+        Self { port, breaks, broken }
+    }
+}

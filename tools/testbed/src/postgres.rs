@@ -1,0 +1,197 @@
+//! A real Postgres server, from the packages of this machine: in a folder of its own, on a free port of the loopback address, gone
+//! with the test, however that ends.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+/// Who may connect over the network, and with what.
+pub const USER: &str = "tester";
+pub const PASSWORD: &str = "Kx7-Qd2";
+
+/// A server.
+pub struct Server {
+    folder: PathBuf,
+    programs: PathBuf,
+    port: u16,
+    /// Whether commits wait for the disk.
+    durable: bool,
+    running: Mutex<Option<Child>>,
+    databases: AtomicU32,
+}
+
+/// The server that all tests of this process share. None: Postgres is not installed, which is said; with `TREFOIL_POSTGRES` set, as in
+/// CI, the test fails instead.
+pub fn server() -> Option<Arc<Server>> {
+    static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(server) = shared.upgrade() {
+        return Some(server);
+    }
+    let server = Arc::new(Server::start(false)?);
+    *shared = Arc::downgrade(&server);
+    Some(server)
+}
+
+impl Server {
+    /// One for a test alone. `durable`: commits wait for the disk, as in real life.
+    #[allow(clippy::print_stderr, reason = "whoever runs the tests is to know what was skipped")]
+    #[allow(clippy::disallowed_methods, reason = "whoever runs the tests says whether it may be skipped")]
+    pub fn start(durable: bool) -> Option<Self> {
+        let Some(programs) = programs() else {
+            assert!(std::env::var_os("TREFOIL_POSTGRES").is_none(), "Postgres is not installed");
+            eprintln!("skipped: Postgres is not installed (Debian: `apt-get install postgresql`)");
+            return None;
+        };
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("trefoil-pg-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("a folder for the server");
+        if is_root() {
+            run(Command::new("chown").arg("postgres").arg(&folder));
+        }
+        let secret = folder.join("password");
+        std::fs::write(&secret, PASSWORD).expect("a file for the password");
+        let data = folder.join("data");
+        let mut make = as_somebody(&programs.join("initdb"));
+        make.arg("-D").arg(&data).args([
+            "-U",
+            USER,
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--locale",
+            "C",
+            "--auth-local",
+            "trust",
+        ]);
+        make.args(["--auth-host", "scram-sha-256", "--pwfile"]).arg(&secret);
+        run(&mut make);
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let server = Self { folder, programs, port, durable, running: Mutex::default(), databases: AtomicU32::new(0) };
+        server.begin();
+        Some(server)
+    }
+
+    /// Starts it, and returns when it takes connections.
+    pub fn begin(&self) {
+        // It ends when its standard input does: with this process at the latest.
+        let script = "\"$@\" & server=$!; cat >/dev/null; kill -QUIT $server; wait";
+        let mut command = as_somebody(Path::new("sh"));
+        command.args(["-c", script, "sh"]).arg(self.programs.join("postgres")).arg("-D").arg(self.folder.join("data"));
+        command.arg("-k").arg(&self.folder).args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1"]);
+        command.args(["-c", "max_connections=200", "-c", if self.durable { "fsync=on" } else { "fsync=off" }]);
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.join("log")).expect("a log");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
+        *self.running.lock().expect("nobody panicked with it") = Some(command.spawn().expect("the server starts"));
+        let began = Instant::now();
+        while !self.answers() {
+            assert!(began.elapsed() < Duration::from_secs(60), "the server does not start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Stops it at once, as a crash does: nothing is written any more that was not committed.
+    pub fn crash(&self) {
+        if let Some(mut child) = self.running.lock().expect("nobody panicked with it").take() {
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+    }
+
+    fn answers(&self) -> bool {
+        let mut ask = Command::new(self.programs.join("pg_isready"));
+        ask.arg("-q").arg("-h").arg(&self.folder).args(["-p", &self.port.to_string()]);
+        ask.status().is_ok_and(|status| status.success())
+    }
+
+    /// What it said.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The name of a new database with nothing in it.
+    pub fn database(&self) -> String {
+        let name = format!("runs_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        name
+    }
+
+    /// The address of a database over the network, with the password.
+    pub fn address(&self, database: &str) -> String {
+        format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The same without the password.
+    pub fn address_without_password(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The address through a file of this machine, where no password is asked for.
+    pub fn local_address(&self, database: &str) -> String {
+        format!("postgres://{USER}@/{database}?host={}&port={}", self.folder.display(), self.port)
+    }
+
+    /// All that a database holds, as text.
+    pub fn dump(&self, database: &str) -> String {
+        let mut dump = Command::new(self.programs.join("pg_dump"));
+        // What is not packed is to be read, too.
+        dump.args(["--data-only", "--inserts", "-U", USER, "-d", database, "-h"]).arg(&self.folder);
+        dump.args(["-p", &self.port.to_string()]).env("PGOPTIONS", "-c bytea_output=escape");
+        run(&mut dump)
+    }
+
+    /// Asks it something by its own tool; the answer, a line a row.
+    pub fn sql(&self, database: &str, question: &str) -> String {
+        let mut ask = Command::new(self.programs.join("psql"));
+        ask.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", database, "-h"]).arg(&self.folder);
+        ask.args(["-p", &self.port.to_string(), "-c", question]);
+        run(&mut ask)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.crash();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Where the programs of the latest version are.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let mut versions: Vec<PathBuf> = versions.flatten().map(|entry| entry.path()).collect();
+    versions.sort_by_key(version);
+    versions.into_iter().rev().map(|path| path.join("bin")).find(|bin| bin.join("initdb").is_file())
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|id| id.stdout.trim_ascii() == b"0")
+}
+
+/// The server refuses to run as root; the package has made a user for it.
+fn as_somebody(program: &Path) -> Command {
+    if is_root() {
+        let mut command = Command::new("runuser");
+        command.args(["-u", "postgres", "--"]).arg(program).current_dir("/");
+        command
+    } else {
+        Command::new(program)
+    }
+}
+
+fn run(command: &mut Command) -> String {
+    let ran = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(ran.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
