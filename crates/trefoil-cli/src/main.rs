@@ -22,6 +22,7 @@ mod runs;
 mod shapes;
 mod store;
 mod trace;
+mod worker;
 
 use std::process::ExitCode;
 

@@ -24,6 +24,6 @@ pub use crate::durable::{Packed, Trial, cancel, history, try_answer, unpack};
 #[cfg(feature = "store")]
 pub use crate::runs::{Edit, Edited, Line, Lines, Stored, verify};
 #[cfg(feature = "store")]
-pub use trefoil_store::{Blob, NewRun, Owner};
+pub use trefoil_store::{Blob, Hold, NewRun, Owner};
 
 modules! { answers as_tool codes door engine fix input preflight render schema secrets settings shell trace }

@@ -23,6 +23,7 @@ pub mod secrets;
 mod store;
 mod trace;
 mod trust;
+mod worker;
 
 pub use store::count;
 use trefoil::internals::{LoadOptions, Loaded, Target};
@@ -39,6 +40,7 @@ pub enum Command {
     Resume(resume::Resume),
     Replay(replay::Replay),
     Runs(runs::Runs),
+    Worker(worker::WorkerArgs),
     Store(store::Store),
     Secrets(secrets::Secrets),
     Models(models::Models),
@@ -68,6 +70,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Resume(args) => resume::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Runs(args) => runs::run(&args),
+        Command::Worker(args) => worker::run(&args),
         Command::Store(args) => store::run(&args),
         Command::Secrets(args) => secrets::run(&args),
         Command::Models(args) => models::run(&args),

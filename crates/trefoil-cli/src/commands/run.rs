@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use trefoil::internals::engine::{Engine, MODEL, Ready};
 use trefoil::internals::settings::{FoundSettings, Settings};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
+use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Findings, Flow};
 use trefoil_check::semantic::cost::Costs;
 use trefoil_machine::Reserve;
@@ -59,6 +60,9 @@ pub struct Run {
     /// Store nothing, so that the run cannot be resumed
     #[arg(long, env = "TREFOIL_EPHEMERAL", value_parser = clap::builder::FalseyValueParser::new())]
     ephemeral: bool,
+    /// Put the run in the store for a `trefoil worker`, print its id, and exit. Keys, permissions and people are the worker's
+    #[arg(long, conflicts_with_all = ["ephemeral", "trace", "events", "answers", "allow_command", "allow_host"])]
+    detach: bool,
     /// Keep only the prompts and answers needed to resume the run, and remove them when it is completed or cancelled
     #[arg(long, env = "TREFOIL_NO_CONTENT", value_parser = clap::builder::FalseyValueParser::new())]
     no_content: bool,
@@ -158,8 +162,14 @@ fn start(args: &Run) -> Result<u8, u8> {
     if args.no_content {
         engine = engine.no_content();
     }
+    if args.detach {
+        engine = engine.commands(Shell::default()).for_others();
+    }
     let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
     ready.check_input(&input).map_err(|error| did_not_start(&error))?;
+    if args.detach {
+        return submit(args, ready, &input);
+    }
     overwrite::spare_sources(args.show.trace.as_deref(), &loaded.files)?;
     label(args.host.models.embedded(), &ready);
     session.begin(&ready, args.seed, Some(ready.run()).filter(|_| !args.ephemeral));
@@ -177,6 +187,18 @@ fn start(args: &Run) -> Result<u8, u8> {
         script,
         resumable: (!args.ephemeral).then_some(&args.store),
     }))
+}
+
+/// Puts a run in the store and says how it is looked at.
+fn submit(args: &Run, ready: Ready, input: &Option<trefoil::Value>) -> Result<u8, u8> {
+    if args.host.models.embedded() {
+        label(true, &ready);
+    }
+    let run = store::block_on(ready.submit(input))?.map_err(|error| did_not_start(&error))?;
+    if !args.show.quiet {
+        output::note(&format!("a worker runs it; to see how it goes: trefoil runs show {run}{}", args.store.option()));
+    }
+    Ok(output::result(&format!("{run}\n")))
 }
 
 /// Made-up answers are never taken for real ones, however quiet it is to be.

@@ -104,6 +104,7 @@ impl Signals {
     }
 }
 
+/// What asks a process to end.
 #[cfg(not(unix))]
 pub struct Signals;
 

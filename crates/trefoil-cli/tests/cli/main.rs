@@ -64,4 +64,6 @@ mod tool_neighbours;
 mod tools;
 mod trace;
 mod unknown;
+#[cfg(unix)]
+mod worker;
 mod world;

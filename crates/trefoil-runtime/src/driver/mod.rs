@@ -39,7 +39,7 @@ use crate::ports::{Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
 use trefoil_machine::event::Waiting;
 use trefoil_machine::journal::{
-    Answering, Basis, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started,
+    Answering, Basis, Changes, Entry, EntryKind, Flags, Identity, Reserve, SourceFile, Started, VERSION,
 };
 use trefoil_machine::request::Usage;
 use trefoil_machine::{Machine, Output, Prepared, Replay, Resumed, Watcher};
@@ -201,28 +201,41 @@ pub fn run_prepared(
 
 /// What is needed to begin is not kept while the run continues.
 fn begin(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, mut options: Options) -> (Box<Driver>, Output) {
-    let id = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
-    let seed = options.seed.unwrap_or_else(|| ports.random.next());
     let guard = Guard::begin(&mut options);
-    let Options { max_calls, max_cost_micro, reserve, .. } = options;
-    let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
-    let fallbacks = std::mem::take(&mut options.fallbacks);
-    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks };
+    let started = started(&prepared, input, &ports, &mut options);
+    let (id, flags) = (started.run.clone(), started.flags.clone());
     // What is done again is said to be done again because of what.
     let wanted = ports.events.wants_provenance() || options.memo.is_some();
-    let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
-    let output = machine.start(id.as_str(), input.clone());
-    let program = identity(&prepared, &mut options);
-    let at = ports.clock.wall_ms();
-    let (answers, models) = (options.answers.clone(), options.models.clone());
-    let basis = options.basis.take().map(Box::new);
-    let started = Started { run: id.clone(), at, program, input, flags, answers, models, basis };
+    let mut machine = Machine::with(prepared.clone(), flags).in_pieces().with_provenance(wanted);
+    let output = machine.start(id.as_str(), started.input.clone());
     let world = Arc::new(World::new(prepared, ports, id.as_str().into(), 0).with(&options));
     let began = world.began_run(&started, &options);
     let mut driver = Driver::new(machine, world, options, guard);
     driver.record(EntryKind::Started(Box::new(started)));
     driver.tell(began);
     (driver, output)
+}
+
+/// How a run begins.
+fn started(prepared: &Prepared, input: Option<Value>, ports: &Ports, options: &mut Options) -> Started {
+    let run = options.run.take().unwrap_or_else(|| format!("{:016x}", ports.random.next()));
+    let seed = options.seed.unwrap_or_else(|| ports.random.next());
+    let Options { max_calls, max_cost_micro, reserve, .. } = *options;
+    let (prices, windows) = (std::mem::take(&mut options.prices), std::mem::take(&mut options.windows));
+    let fallbacks = std::mem::take(&mut options.fallbacks);
+    let flags = Flags { seed, max_calls, max_cost_micro, prices, reserve, windows, fallbacks };
+    let program = identity(prepared, options);
+    let (answers, models) = (options.answers.clone(), options.models.clone());
+    let basis = options.basis.take().map(Box::new);
+    Started { run, at: ports.clock.wall_ms(), program, input, flags, answers, models, basis }
+}
+
+/// The first entry of a run that begins elsewhere: whoever has it in a journal goes on with the run by [`resume`].
+pub fn first_entry(prepared: &Prepared, input: Option<Value>, ports: &Ports, mut options: Options) -> Entry {
+    // What limits it has is in what it says of the earlier run.
+    let _ = Guard::begin(&mut options);
+    let started = started(prepared, input, ports, &mut options);
+    Entry { v: VERSION, seq: 0, at_ms: 0, kind: EntryKind::Started(Box::new(started)) }
 }
 
 /// Goes on with a run from its journal: nothing that has ended is done again. The events of what was replayed come first.

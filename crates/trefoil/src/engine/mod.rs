@@ -124,6 +124,8 @@ struct Parts {
     recovery: Recovery,
     /// The run to resume.
     begun: Option<Arc<Begun>>,
+    /// Whether its runs are for other processes: what these must have is not asked for here.
+    submits: bool,
     /// The nesting depth of the runs that call the runs of this engine.
     depth: u32,
     /// What its runs may use of the allowance of the run whose tool they are.

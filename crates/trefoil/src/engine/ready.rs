@@ -9,9 +9,9 @@ use trefoil_machine::{Flags, Prepared, Reserve, SourceFile, input_faults};
 use trefoil_models::plan::models_used;
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::memo::Memo;
-#[cfg(feature = "store")]
-use trefoil_runtime::driver::resume_prepared;
 use trefoil_runtime::driver::{Options, run_prepared};
+#[cfg(feature = "store")]
+use trefoil_runtime::driver::{first_entry, resume_prepared};
 use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, Secrets, SystemClock, SystemRandom};
 use trefoil_runtime::{Cancel, Clock, Part, Places, Ports, Recovery, RunOutcome};
 use trefoil_syntax::{Diagnostic, Severity};
@@ -83,15 +83,15 @@ impl Ready {
             fault: &|name| hosts.flows.as_ref()?.fault(name),
             asks: &|name| hosts.flows.as_ref().is_some_and(|flows| flows.ask(name)),
             // Of a run that is gone on with nobody knows whether it comes to a command: it stops there.
-            commands: parts.commands.is_some() || parts.begun.is_some(),
+            commands: parts.commands.is_some() || parts.begun.is_some() || parts.submits,
             people: parts.humans.is_some() || engine.keeps_runs(),
             answers: &parts.answers,
             rehearsal: aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)),
             embedded: aimed.as_ref().is_some_and(|aimed| aimed.from == AnswersFrom::Embedded),
         };
         reasons.extend(preflight(program, &host));
-        // Made up answers need none.
-        if !aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)) {
+        // Made up answers need none, and whoever runs it elsewhere has others.
+        if !parts.submits && !aimed.as_ref().is_some_and(|aimed| is_rehearsal(&aimed.from)) {
             reasons.extend(secrets::missing(program, &*secrets));
         }
         let models = aimed.as_ref().and_then(|aimed| aimed.provider.clone());
@@ -234,6 +234,23 @@ impl Ready {
         Ok((self, options))
     }
 
+    /// Puts the run in the store for whoever has a process for it, and returns its id. Nothing is called here.
+    #[cfg(feature = "store")]
+    #[doc(hidden)]
+    pub async fn submit(self, input: impl Serialize) -> Result<String> {
+        let input = self.input(input)?;
+        let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
+        let packed = Packed::of(self.flow.loaded());
+        let options = Options { sources: packed.sources, bundle: Some(packed.bundle), ..self.options() };
+        let first = first_entry(&self.prepared, input, &self.ports, options);
+        let batch = trefoil_store::Batch::of_kept(&[first], self.content)?;
+        let (run, content, now) = (self.run, self.content, owner.store().clock().wall_ms());
+        let new =
+            trefoil_store::NewRun { run: run.clone(), content, files: packed.blobs, batch, now, ..Default::default() };
+        owner.store().create(new).await?;
+        Ok(run)
+    }
+
     /// The files of the flow, if a journal wants to know.
     fn sources(&self) -> Vec<SourceFile> {
         if self.ports.journal.keeps() { self.flow.loaded().sources() } else { Vec::new() }
@@ -242,11 +259,19 @@ impl Ready {
     /// Resumes a run from its journal.
     #[cfg(feature = "store")]
     #[doc(hidden)]
-    pub async fn resume(mut self, run: &str) -> Result<Run> {
-        let run = run.to_owned();
-        self.run.clone_from(&run);
+    pub async fn resume(self, run: &str) -> Result<Run> {
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
-        self.ports.journal = Arc::new(owner.resume(&run).await?);
+        let hold = owner.resume(run).await?;
+        self.resume_held(hold)
+    }
+
+    /// Goes on with a run that this process has taken over.
+    #[cfg(feature = "store")]
+    #[doc(hidden)]
+    pub fn resume_held(mut self, hold: trefoil_store::Hold) -> Result<Run> {
+        let run = hold.run().to_owned();
+        self.run.clone_from(&run);
+        self.ports.journal = Arc::new(hold);
         let options = self.options();
         self.spawn(
             options,

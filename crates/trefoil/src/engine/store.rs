@@ -81,6 +81,12 @@ impl Engine {
     pub fn owned(self, owner: Arc<Owner>) -> Self {
         self.with(|parts| parts.owner = Some(owner))
     }
+    /// For runs that other processes are to run: keys, secrets and the permission to run commands are theirs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_others(self) -> Self {
+        self.registry(trefoil_models::Registry::to_read()).with(|parts| parts.submits = true)
+    }
     /// Who holds the leases of its runs.
     #[doc(hidden)]
     pub fn owner(&self) -> Option<Arc<Owner>> {

@@ -1,0 +1,36 @@
+//! A line for each run that a worker begins with and ends.
+
+use trefoil::Error;
+use trefoil::internals::Stored;
+use trefoil_runtime::RunOutcome;
+
+use crate::harmless::safe;
+use crate::run::words::total;
+
+/// It works on it now.
+pub fn begun(run: &str, stored: &Stored) -> String {
+    safe(&format!("run {run} started: {}", stored.started.program.flow)).into_owned()
+}
+
+/// What came of it.
+pub fn ended(outcome: &RunOutcome) -> String {
+    let spent = total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    let run = &outcome.run;
+    let line = match &outcome.result {
+        Ok(_) => format!("run {run} completed: {spent}"),
+        Err(_) if !outcome.waiting.is_empty() => format!("run {run} waits for an answer: {spent}"),
+        Err(error) if error.code == "INTERRUPTED" => format!("run {run} given back: {spent}"),
+        Err(error) if error.code == "CANCELLED" => format!("run {run} cancelled: {spent}"),
+        Err(error) => format!("run {run} failed: {}: {}; {spent}", error.code, error.message),
+    };
+    safe(&line).into_owned()
+}
+
+/// Why a run cannot go on here, on one line.
+pub fn why(error: &Error) -> String {
+    let words = match error {
+        Error::NotStarted(findings) => findings.diagnostics().iter().map(|found| found.message.clone()).collect(),
+        other => vec![other.to_string()],
+    };
+    safe(&words.join("; ")).into_owned()
+}

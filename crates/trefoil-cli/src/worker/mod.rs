@@ -1,0 +1,259 @@
+//! A process that works on the runs of a store, whoever put them there: many of them, on as many hosts as share the store.
+//!
+//! What decides who has a run is its lease; everything here is about when to ask for one. A worker takes runs that wait when it has
+//! room, and goes on with each as `trefoil resume` does.
+
+mod line;
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use trefoil::Cancel;
+use trefoil::internals::engine::Engine;
+use trefoil::internals::{Hold, Owner, Stored};
+use trefoil::store::{Store, StoreError};
+use trefoil_runtime::RunOutcome;
+
+use crate::run::Signals;
+use crate::store::now;
+use crate::{exit, output};
+
+/// How often the store is asked for runs, if nobody says that there are some.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often runs are taken from processes that are gone.
+const RECLAIM: Duration = Duration::from_secs(1);
+/// A run that cannot go on here is tried again after so long, then after twice as long.
+const AGAIN: Duration = Duration::from_secs(30);
+/// But never later than this.
+const LATEST: Duration = Duration::from_secs(3_600);
+/// How long runs have to stop in good order when the worker is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How much it works.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Runs at a time.
+    pub concurrency: usize,
+    /// Until no run waits.
+    pub once: bool,
+}
+
+/// A process that works on the runs of a store.
+pub struct Worker {
+    store: Arc<dyn Store>,
+    engine: Engine,
+    limits: Limits,
+    quiet: bool,
+    owner: Arc<Owner>,
+    /// Those that this process works on, and how to stop them.
+    under_way: BTreeMap<String, Cancel>,
+    work: JoinSet<(String, Ended)>,
+    /// Those that could not go on here, until when they are left to others, and how long that was.
+    elsewhere: BTreeMap<String, (Instant, Duration)>,
+    reclaimed: Option<Instant>,
+}
+
+/// What came of working on a run.
+enum Ended {
+    /// It was run.
+    Outcome(Box<RunOutcome>),
+    /// Somebody else has it, or it is over.
+    Taken,
+    /// It cannot be run here: why.
+    Refused(String),
+}
+
+impl Worker {
+    /// As an owner of runs in its store, with an engine that is the same owner.
+    pub fn new(owner: Arc<Owner>, engine: Engine, limits: Limits, quiet: bool) -> Self {
+        Self {
+            store: owner.store().clone(),
+            engine,
+            limits,
+            quiet,
+            owner,
+            under_way: BTreeMap::new(),
+            work: JoinSet::new(),
+            elsewhere: BTreeMap::new(),
+            reclaimed: None,
+        }
+    }
+
+    /// Works until it is asked to stop, or until no run waits. The exit code.
+    pub fn work(mut self) -> Result<u8, u8> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
+        let code = runtime.block_on(async {
+            let mut signals = Signals::new().map_err(|error| crate::commands::run::cannot_start(&error))?;
+            self.say(&format!("working on the runs in {}, {} at a time", self.store.place(), self.limits.concurrency));
+            let stopped = {
+                let mut asked = pin!(signals.next());
+                loop {
+                    let idle = match self.take().await {
+                        Ok(idle) => idle,
+                        Err(error) => {
+                            output::warning(&format!("the store cannot be asked for runs: {error}"));
+                            false
+                        }
+                    };
+                    if idle && self.limits.once {
+                        break false;
+                    }
+                    tokio::select! {
+                        () = &mut asked => break true,
+                        Some(ended) = self.work.join_next() => self.ended(ended),
+                        () = self.store.stirred(PAUSE), if self.has_room() => {}
+                    }
+                }
+            };
+            if stopped {
+                self.stop(signals).await;
+            }
+            Ok(match self.engine.release().await {
+                Ok(()) => exit::OK,
+                Err(error) => {
+                    output::refuse(&format!("not all runs were given back: {error}"), None);
+                    exit::FAILED
+                }
+            })
+        });
+        // What still waits for others has nothing to lose.
+        runtime.shutdown_timeout(Duration::from_millis(200));
+        code
+    }
+
+    fn has_room(&self) -> bool {
+        self.under_way.len() < self.limits.concurrency
+    }
+
+    /// Takes as many runs as there is room for. Whether none waits and none is under way.
+    async fn take(&mut self) -> Result<bool, StoreError> {
+        if self.reclaimed.is_none_or(|at| at.elapsed() >= RECLAIM) {
+            self.reclaimed = Some(Instant::now());
+            self.store.reclaim(now(&*self.store)).await?;
+        }
+        let room = self.limits.concurrency.saturating_sub(self.under_way.len());
+        if room > 0 {
+            let time = Instant::now();
+            let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
+            for hold in self.owner.take(&left.collect::<Vec<_>>(), room).await? {
+                self.begin(hold);
+            }
+        }
+        Ok(self.under_way.is_empty())
+    }
+
+    fn begin(&mut self, hold: Hold) {
+        let (run, cancel) = (hold.run().to_owned(), Cancel::new());
+        self.under_way.insert(run.clone(), cancel.clone());
+        let (store, engine, quiet) = (self.store.clone(), self.engine.clone(), self.quiet);
+        self.work.spawn(async move {
+            let ended = go_on(&*store, &engine, hold, &cancel, quiet).await;
+            (run, ended)
+        });
+    }
+
+    fn ended(&mut self, ended: Result<(String, Ended), tokio::task::JoinError>) {
+        let (run, ended) = match ended {
+            Ok(ended) => ended,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => return,
+            },
+        };
+        let interrupted = self.under_way.remove(&run).is_some_and(|cancel| cancel.is_cancelled());
+        match ended {
+            Ended::Taken => {}
+            Ended::Refused(why) => {
+                if !self.elsewhere.contains_key(&run) {
+                    output::warning(&format!("run {run} cannot continue here: {why}"));
+                }
+                self.leave(run);
+            }
+            Ended::Outcome(outcome) => {
+                self.say(&line::ended(&outcome));
+                // What it lacks is not here: another worker may have it.
+                let stuck = outcome.continues && outcome.waiting.is_empty() && outcome.result.is_err();
+                match stuck && !interrupted {
+                    true => self.leave(run),
+                    false => drop(self.elsewhere.remove(&run)),
+                }
+            }
+        }
+    }
+
+    /// Leaves a run to others for a while.
+    fn leave(&mut self, run: String) {
+        let pause = self.elsewhere.get(&run).map_or(AGAIN, |(_, pause)| (*pause * 2).min(LATEST));
+        self.elsewhere.insert(run, (Instant::now() + pause, pause));
+    }
+
+    /// Stops all runs, so that they are given back. Whoever asks twice does not wait.
+    async fn stop(&mut self, mut signals: Signals) {
+        self.say(&match self.under_way.len() {
+            0 => "stopping".to_owned(),
+            1 => "stopping; 1 run is given back".to_owned(),
+            n => format!("stopping; {n} runs are given back"),
+        });
+        self.under_way.values().for_each(Cancel::interrupt);
+        let all = async {
+            while let Some(ended) = self.work.join_next().await {
+                self.ended(ended);
+            }
+        };
+        tokio::select! {
+            () = all => {}
+            () = tokio::time::sleep(GRACE) => {}
+            () = signals.next() => {}
+        }
+        trefoil::internals::shell::end_all();
+    }
+
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            output::say(line);
+        }
+    }
+}
+
+/// Goes on with a run that this process has. Dropping it gives it back.
+async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> Ended {
+    use trefoil::Error;
+    let refused = |error: Error| match error {
+        Error::Store(
+            StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
+        ) => Ended::Taken,
+        // It is tried again as soon as the store answers.
+        Error::Store(error) if error.is_of_the_store() => Ended::Taken,
+        error => Ended::Refused(line::why(&error)),
+    };
+    let run = hold.run().to_owned();
+    let stored = match Stored::read(store, &run).await {
+        Ok(stored) => stored,
+        Err(error) => return refused(error),
+    };
+    let ready = match engine.as_begun(&stored).ready_again(&stored, &[]).await {
+        Ok(ready) => ready,
+        Err(error) => return refused(error),
+    };
+    let begun = match ready.resume_held(hold) {
+        Ok(begun) => begun,
+        Err(error) => return refused(error),
+    };
+    if !quiet {
+        output::say(&line::begun(&run, &stored));
+    }
+    let stop = begun.canceller();
+    let mut outcome = pin!(begun.outcome());
+    let outcome = tokio::select! {
+        outcome = &mut outcome => outcome,
+        () = cancel.cancelled() => {
+            stop.interrupt();
+            outcome.await
+        }
+    };
+    Ended::Outcome(Box::new(outcome))
+}

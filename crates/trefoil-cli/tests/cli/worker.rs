@@ -1,0 +1,187 @@
+//! Workers, with the real binary: runs that are put in a store for others, and the processes that take them.
+#![cfg(unix)]
+
+use std::process::Child;
+
+use crate::durable::{command, trefoil, until};
+use crate::provider::Provider;
+use crate::world::{Folder, Ran, finish, wait};
+
+const AGENT: &str = "id: hello\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\n";
+
+/// A flow that asks a person.
+fn question() -> String {
+    include_str!("../crash/manifests/human.yaml").replace("{{ env.SECRET_WORD }}", "print")
+}
+
+/// Puts a run in the store; its id.
+fn submit(folder: &Folder, provider: &Provider, args: &[&str]) -> String {
+    let ran = trefoil(folder, provider, &[&["run", "--detach", "--quiet"], args].concat());
+    ran.exits(0);
+    assert_eq!(ran.err, "", "{ran:?}");
+    ran.out.trim().to_owned()
+}
+
+fn status(folder: &Folder, provider: &Provider, run: &str) -> String {
+    let shown = trefoil(folder, provider, &["runs", "show", run, "--output", "json"]);
+    shown.exits(0).json()["status"].as_str().unwrap().to_owned()
+}
+
+fn begin(folder: &Folder, provider: &Provider, args: &[&str]) -> Child {
+    command(folder, provider, &[&["worker"], args].concat()).spawn().unwrap()
+}
+
+fn end(worker: Child) -> Ran {
+    rustix::process::kill_process(rustix::process::Pid::from_child(&worker), rustix::process::Signal::TERM).unwrap();
+    wait(worker)
+}
+
+#[test]
+fn runs_that_are_put_in_the_store_are_run_by_a_worker() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}inputSchema: {{ text: string }}\nprompt: 'about {{{{text}}}}'\n"));
+    // Whoever puts them there needs no key.
+    let mut told = command(&folder, &provider, &["run", "hello.yaml", "--detach", "-i", "text=none"]);
+    told.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
+    let told = finish(told);
+    let first = told.exits(0).out.trim().to_owned();
+    told.says(&["a worker runs it", &format!("trefoil runs show {first}")]);
+    let runs: Vec<String> =
+        (0..4).map(|n| submit(&folder, &provider, &["hello.yaml", "-i", &format!("text={n}")])).collect();
+    assert_eq!((status(&folder, &provider, &first), provider.asked().len()), ("pending".to_owned(), 0));
+    let worked = trefoil(&folder, &provider, &["worker", "--once"]);
+    worked.exits(0).says(&["working on the runs in ", "8 at a time", &format!("run {first} started: hello")]);
+    for run in runs.iter().chain([&first]) {
+        assert_eq!(status(&folder, &provider, run), "completed");
+        worked.says(&[&format!("run {run} completed: 1 call")]);
+    }
+    assert_eq!(provider.asked().len(), 5);
+    // What an ordinary run would have refused is refused, too.
+    trefoil(&folder, &provider, &["run", "hello.yaml", "--detach", "--ephemeral"]).exits(2);
+    trefoil(&folder, &provider, &["run", "hello.yaml", "--detach", "--allow-command"]).exits(2);
+    trefoil(&folder, &provider, &["worker", "--once", "--quiet"]).silent(0);
+}
+
+#[test]
+fn a_worker_that_is_asked_to_stop_gives_its_runs_back() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
+    let run = submit(&folder, &provider, &["hello.yaml"]);
+    let worker = begin(&folder, &provider, &[]);
+    until("the call", || provider.asked().len() == 1);
+    assert_eq!(status(&folder, &provider, &run), "running");
+    let ended = end(worker);
+    ended.exits(0).says(&["stopping; 1 run is given back", &format!("run {run} given back")]);
+    assert_eq!(status(&folder, &provider, &run), "pending");
+    // Another one goes on with it at once.
+    provider.hang(false);
+    trefoil(&folder, &provider, &["worker", "--once"]).exits(0).says(&[&format!("run {run} completed")]);
+}
+
+#[test]
+fn runs_of_a_worker_that_was_killed_go_on_and_an_answer_wakes_the_one_that_waits() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
+    folder.write("ask.yaml", question());
+    let run = submit(&folder, &provider, &["hello.yaml"]);
+    let mut worker = begin(&folder, &provider, &["--lease", "2"]);
+    until("the call", || provider.asked().len() == 1);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    provider.hang(false);
+    let worker = begin(&folder, &provider, &["--lease", "2"]);
+    until("the end of the run", || status(&folder, &provider, &run) == "completed");
+    let asks = submit(&folder, &provider, &["ask.yaml"]);
+    until("the question", || status(&folder, &provider, &asks) == "waiting");
+    trefoil(&folder, &provider, &["runs", "answer", &asks, "approve", "yes"]).exits(0);
+    until("the end after the answer", || status(&folder, &provider, &asks) == "completed");
+    end(worker).exits(0).says(&[&format!("run {asks} waits for an answer")]);
+}
+
+#[test]
+fn a_worker_runs_commands_only_if_it_may() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    for (name, text) in [
+        ("flow.yaml", include_str!("../crash/manifests/commands/flow.yaml")),
+        ("speaker.yaml", include_str!("../crash/manifests/commands/speaker.yaml")),
+    ] {
+        folder.write(name, text);
+    }
+    let run = submit(&folder, &provider, &["flow.yaml", "--model", "openai:m"]);
+    let refused = trefoil(&folder, &provider, &["worker", "--once"]);
+    refused.exits(0);
+    assert!(!folder.path().join("done").exists(), "{refused:?}");
+    assert_eq!(status(&folder, &provider, &run), "pending", "{refused:?}");
+    trefoil(&folder, &provider, &["worker", "--once", "--allow-command"]).exits(0);
+    assert_eq!(status(&folder, &provider, &run), "completed");
+    assert_eq!(std::fs::read_to_string(folder.path().join("done")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn the_limits_of_the_host_hold_for_all_runs_of_a_worker() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
+    folder.write("config/config.toml", "[limits]\nin_flight = 2\n");
+    for _ in 0..6 {
+        submit(&folder, &provider, &["hello.yaml"]);
+    }
+    let mut worker = command(&folder, &provider, &["worker", "--concurrency", "6"]);
+    let worker = worker.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).spawn().unwrap();
+    until("the first calls", || provider.asked().len() == 2);
+    let running = || trefoil(&folder, &provider, &["runs", "list", "--status", "running", "--output", "json"]);
+    until("all runs", || running().json()["runs"].as_array().unwrap().len() == 6);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(provider.asked().len(), 2);
+    end(worker).exits(0).says(&["6 runs are given back"]);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn all_of_it_works_with_postgres_and_the_password_is_nowhere() {
+    use testbed::postgres::{PASSWORD, server};
+    let Some(server) = server() else { return };
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}prompt: hang\n"));
+    folder.write("ask.yaml", question());
+    provider.hang(false);
+    let (url, database) = {
+        let database = server.database();
+        (server.address(&database), database)
+    };
+    let shown = server.address_without_password(&database);
+    let ran = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_STORE", &url);
+        let ran = finish(command);
+        assert!(!ran.out.contains(PASSWORD) && !ran.err.contains(PASSWORD), "{ran:?}");
+        ran
+    };
+    ran(&["runs", "list"]).exits(0).says(&["no runs yet: `postgres://"]);
+    ran(&["resume", "0123"]).exits(2).says(&["there is no store at `postgres://"]);
+    let direct = ran(&["run", "hello.yaml", "--store", &url]);
+    direct.exits(0);
+    let run = ran(&["run", "hello.yaml", "--detach", "--store", &url]);
+    let run = run.exits(0).says(&[&format!("--store {shown}")]).out.trim().to_owned();
+    assert_eq!(ran(&["worker", "--once"]).exits(0).err.matches(" completed: ").count(), 1);
+    let asks = ran(&["run", "ask.yaml", "--store", &url]);
+    asks.exits(75).says(&[&format!("--store {shown}")]);
+    let listed = ran(&["runs", "list", "--output", "json"]);
+    assert_eq!(listed.exits(0).json()["runs"].as_array().unwrap().len(), 3);
+    ran(&["runs", "show", &run]).exits(0);
+    ran(&["runs", "events", &run]).exits(0);
+    ran(&["runs", "export", &run]).exits(0);
+    let waits = listed.json()["runs"][0]["run"].as_str().unwrap().to_owned();
+    ran(&["runs", "answer", &waits, "approve", "yes"]).exits(0);
+    ran(&["resume", &waits]).exits(0);
+    ran(&["doctor"]);
+    let place = ran(&["store"]);
+    assert!(place.exits(0).out.starts_with(&format!("{shown}\n3 runs, ")), "{place:?}");
+    ran(&["store", "check"]).exits(0).says(&["no problems in 3 runs"]);
+    ran(&["store", "backup", "copy.db"]).exits(2).says(&["is not a file", "pg_dump"]);
+    ran(&["runs", "delete", &run]).exits(0);
+    ran(&["store", "prune", "--keep", "0s"]).exits(0).says(&["deleted 2 runs"]);
+    let wrong = url.replace(PASSWORD, "Kx7Wrong");
+    let refused = ran(&["runs", "list", "--store", &wrong]);
+    refused.exits(2).says(&["cannot be reached", "PGPASSWORD"]);
+    assert!(!refused.err.contains("Kx7Wrong"), "{refused:?}");
+}

@@ -1,0 +1,240 @@
+//! Many workers on one Postgres: they are killed at random, and the database crashes under them. Every run ends, and what has come
+//! back is not asked for again: the provider counts.
+//!
+//! `TREFOIL_WORKERS=1000` takes so many runs; without it there are a few. Figures are printed.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails, and figures are for whoever runs it"
+)]
+
+#[path = "../cli/provider.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod provider;
+#[path = "../cli/world.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod world;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use testbed::postgres::Server;
+use trefoil::Flow;
+use trefoil::internals::engine::Engine;
+use trefoil::internals::{LoadOptions, Target, load};
+use trefoil::store::{Filter, Location, Options, Status, Store};
+use trefoil_machine::EntryKind;
+
+use provider::{KEY, Provider};
+use world::Folder;
+
+/// Workers at a time.
+const WORKERS: usize = 4;
+/// Longer than all of it takes on a slow machine.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Three calls, one after the other; the streamed words of each answer take a while.
+const FLOW: &str = "\
+id: main
+kind: sequential
+inputSchema: { n: string }
+steps:
+  - agent: { id: first, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: 'first {{n}} slowly now' }
+    input: { n: '{{n}}' }
+  - agent: { id: second, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: 'second {{text}}' }
+    input: { text: '{{first}}' }
+  - agent: { id: third, kind: llm, model: { provider: openai, name: m }, instruction: I., prompt: 'third {{text}}' }
+    input: { text: '{{second}}' }
+";
+
+/// A server, a provider, and runs that wait in the one for the answers of the other.
+struct Scene {
+    server: Server,
+    provider: Provider,
+    folder: Folder,
+    url: String,
+    store: Arc<dyn Store>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Scene {
+    fn new(server: Server) -> Self {
+        let url = server.address(&server.database());
+        let store = Location::parse(OsStr::new(&url), |_| None).open(Options::default()).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let folder = Folder::new();
+        folder.write("main.yaml", FLOW);
+        Self { server, provider: Provider::start(), folder, url, store, runtime }
+    }
+
+    /// Puts runs in the store.
+    fn submit(&self, runs: usize, name: &str) {
+        let target = Target::parse(self.folder.path().join("main.yaml").to_str().unwrap());
+        let flow = Flow::from(load(&target, &LoadOptions::default()).map_err(|_| "it does not load").unwrap());
+        let engine = Engine::new().store(self.store.clone()).for_others();
+        self.runtime.block_on(async {
+            for n in 0..runs {
+                let ready = engine.ready(&flow).unwrap();
+                ready.submit(&serde_json::json!({ "n": format!("{name}{n}") })).await.unwrap();
+            }
+        });
+    }
+
+    fn worker(&self, args: &[&str]) -> Child {
+        let mut command = self.folder.command(&[&["worker", "--quiet"], args].concat());
+        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", &self.url).env("OPENAI_API_KEY", KEY);
+        command.env("OPENAI_BASE_URL", self.provider.address()).stdout(Stdio::null());
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("log")).unwrap();
+        command.stderr(log).spawn().unwrap()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let counts = self.runtime.block_on(self.store.counts()).unwrap();
+        counts.into_iter().map(|(status, n)| (status.name(), n)).collect()
+    }
+}
+
+/// How many runs, and whether somebody wants to know.
+fn runs(few: usize) -> usize {
+    std::env::var("TREFOIL_WORKERS").ok().and_then(|n| n.parse().ok()).unwrap_or(few)
+}
+
+#[test]
+fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_paid_for_twice() {
+    let Some(server) = Server::start(true) else { return };
+    let scene = Scene::new(server);
+    let runs = runs(40);
+    scene.submit(runs, "run ");
+    let began = Instant::now();
+    let args = ["--concurrency", "4", "--lease", "2"];
+    let mut workers: Vec<Child> = (0..WORKERS).map(|_| scene.worker(&args)).collect();
+    // The same sequence each time; when it happens differs.
+    let (mut chance, mut kills, mut next_kill, mut crashed) = (7_u64, 0, 1, false);
+    loop {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_millis(100 + (chance >> 33) % 400));
+        let counts = scene.counts();
+        let left = counts["pending"] + counts["running"] + counts["waiting"];
+        if left == 0 {
+            break;
+        }
+        assert!(began.elapsed() < LIMIT, "{counts:?} after {LIMIT:?}: {}", scene.log());
+        if !crashed && counts["completed"] * 3 >= runs as u64 {
+            crashed = true;
+            scene.server.crash();
+            std::thread::sleep(Duration::from_millis(700));
+            scene.server.begin();
+            continue;
+        }
+        // However slow the machine is, some work gets done between two kills.
+        if counts["completed"] >= next_kill {
+            next_kill = counts["completed"] + 1 + (chance >> 50) % 4;
+            let n = (chance >> 40) as usize % WORKERS;
+            workers[n].kill().unwrap();
+            workers[n].wait().unwrap();
+            kills += 1;
+            workers[n] = scene.worker(&args);
+        }
+    }
+    let took = began.elapsed();
+    for mut worker in workers {
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    }
+    assert!(crashed && kills > 0, "{kills} kills");
+    assert!(!scene.log().contains("panicked"), "{}", scene.log());
+    let (calls, lost) = scene.runtime.block_on(paid_once(&scene, runs));
+    let asked = scene.provider.asked().len();
+    eprintln!(
+        "{runs} runs on {WORKERS} workers, {kills} of them killed, the database crashed once: {calls} calls completed, {lost} lost on their way, \
+         {asked} answered by the provider, in {:.1} s",
+        took.as_secs_f64()
+    );
+}
+
+/// Every run has completed, and each call that came back was asked for once, and once more for each time that it was lost.
+async fn paid_once(scene: &Scene, runs: usize) -> (usize, usize) {
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for prompt in scene.provider.asked_by_now() {
+        *asked.entry(prompt).or_default() += 1;
+    }
+    let (mut after, mut seen, mut calls, mut all_lost) = (None, 0, 0, 0);
+    loop {
+        let page = scene.store.list(&Filter::default(), after, 200).await.unwrap();
+        for record in &page.runs {
+            assert_eq!(record.status, Status::Completed, "{record:?}");
+            seen += 1;
+            let (mut next, mut completed, mut lost) = (0, BTreeMap::new(), BTreeMap::new());
+            let mut unfinished: BTreeMap<String, usize> = BTreeMap::new();
+            loop {
+                let entries = scene.store.entries(&record.run, next).await.unwrap();
+                let Some(last) = entries.last() else { break };
+                next = last.seq + 1;
+                for entry in entries {
+                    match entry.kind {
+                        EntryKind::Scheduled { key, .. } => {
+                            assert!(!completed.contains_key(&key.to_string()), "`{key}` was begun after its end");
+                            *unfinished.entry(key.to_string()).or_default() += 1;
+                        }
+                        EntryKind::Completed { key, value, .. } => {
+                            let before = completed.insert(key.to_string(), value.to_text().to_string());
+                            assert_eq!(before, None, "`{key}` has two ends");
+                        }
+                        EntryKind::Resumed { lost: of, .. } => {
+                            of.iter().for_each(|one| *lost.entry(one.key.to_string()).or_default() += 1);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            assert_eq!(completed.len(), 3, "{}: {completed:?}", record.run);
+            for (key, answer) in &completed {
+                // A provider that repeats the question was asked what it answered.
+                let times = asked.get(answer).copied().unwrap_or(0);
+                let lost = lost.get(key).copied().unwrap_or(0);
+                assert!((1..=1 + lost).contains(&times), "`{answer}` was asked {times} times and lost {lost} times");
+                calls += 1;
+                all_lost += lost;
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(seen, runs);
+    let health = scene.store.check().await.unwrap();
+    assert_eq!(health.problems, Vec::<String>::new());
+    (calls, all_lost)
+}
+
+/// Not a test of speed: on a machine with few cores the processes are in each other's way, and the provider is one of them.
+#[test]
+fn more_workers_share_the_work() {
+    let Some(server) = Server::start(true) else { return };
+    let scene = Scene::new(server);
+    let runs = runs(20);
+    for workers in [1, 2, 4] {
+        scene.submit(runs, &format!("with {workers} workers "));
+        let began = Instant::now();
+        let all: Vec<Child> = (0..workers).map(|_| scene.worker(&["--concurrency", "16", "--once"])).collect();
+        for mut worker in all {
+            assert!(worker.wait().unwrap().success(), "{}", scene.log());
+        }
+        let counts = scene.counts();
+        let took = began.elapsed().as_secs_f64();
+        assert_eq!(counts["pending"] + counts["running"], 0, "{counts:?}");
+        eprintln!("{workers} workers: {runs} runs of 3 calls in {took:.1} s, {:.0} runs/s", runs as f64 / took);
+    }
+}
