@@ -40,6 +40,7 @@ fn read(row: &Row) -> Done<(i64, Record)> {
             cost_micro: count("cost_micro")?,
             unpriced_calls: count("unpriced_calls")?,
             written_tokens: 0,
+            calls_beneath: 0,
         },
     };
     let record = Record {
