@@ -157,7 +157,7 @@ fn all_of_it_works_with_postgres_and_the_password_is_nowhere() {
         ran
     };
     ran(&["runs", "list"]).exits(0).says(&["no runs yet: `postgres://"]);
-    ran(&["resume", "0123"]).exits(2).says(&["there is no store at `postgres://"]);
+    ran(&["resume", "0123"]).exits(2).says(&["no store at `postgres://"]);
     let direct = ran(&["run", "hello.yaml", "--store", &url]);
     direct.exits(0);
     let run = ran(&["run", "hello.yaml", "--detach", "--store", &url]);
