@@ -1,7 +1,7 @@
 //! A store in Postgres, for several hosts: the layout of the file's store, with what hosts that share it need.
 //!
 //! Who has a run is decided by its lease and its epoch alone: nothing on a disk says which processes live. Leases go by the server's
-//! clock ([`pool::ServerClock`]), so hosts whose clocks differ agree. An append is one statement, which changes nothing unless the
+//! clock, so hosts whose clocks differ agree. An append is one statement, which changes nothing unless the
 //! run is held and the entries are the next ones; the server commits those of several connections together. What became of an append
 //! whose connection broke is read before it is tried again: it is never there twice, and never lost once it was acknowledged.
 //!
