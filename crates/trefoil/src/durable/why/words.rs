@@ -176,7 +176,7 @@ mod tests {
         let long = "a b c d e f g h";
         assert_eq!(
             shown(&format!("{long} X {long}"), &format!("{long} Y {long}"), Some(2)),
-            "... g h [-X-]{+Y+} a b..."
+            "...g h [-X-]{+Y+} a b..."
         );
         let both = |x: &str, y: &str| format!("{x} {long} {y}");
         assert_eq!(shown(&both("1", "2"), &both("3", "4"), Some(1)), "[-1-]{+3+} a...h [-2-]{+4+}");
