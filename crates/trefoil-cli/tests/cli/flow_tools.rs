@@ -84,7 +84,7 @@ fn answers_given_beforehand_are_for_the_steps_of_called_flows_too() {
     };
     let ran = run(&folder, &args("ok=yes"));
     assert_eq!(ran.exits(0).json()["text"], "shipped");
-    run(&folder, &args("okay=yes")).exits(2).says(&["unknown-answer", "there is no human step `okay`"]);
+    run(&folder, &args("okay=yes")).exits(2).says(&["unknown-answer", "unknown human step `okay`"]);
 }
 
 #[test]

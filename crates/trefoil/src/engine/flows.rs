@@ -229,7 +229,7 @@ impl ToolHost for FlowTools {
         match outcome.result {
             Ok(output) => Ok(output),
             Err(_) if !outcome.waiting.is_empty() => Err(ToolError::Failed(format!(
-                "its run {run} waits for somebody: answer with `trefoil runs answer {run}`, then resume the run that called it"
+                "its run {run} is waiting for a person: answer with `trefoil runs answer {run}`, then resume the run that called it"
             ))),
             // Its own manifest's limits are its own business.
             Err(error) if error.code == "BUDGET_EXCEEDED" && !tool.is_limited(at) => {
