@@ -1,5 +1,5 @@
 // What the tests need: sources bundled for node, and pages with a trace in them, as Rust makes them.
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -23,9 +23,13 @@ export function page(template, trace) {
   return template.replace('<!--title-->', () => title).replace('<!--trace-->', () => json);
 }
 
-/** Writes a page and gives its address. */
+const written = [];
+process.on('exit', () => written.forEach((dir) => rmSync(dir, { recursive: true, force: true })));
+
+/** Writes a page and gives its address. It is gone when the tests are over. */
 export function write(name, html) {
   const dir = mkdtempSync(join(tmpdir(), 'trefoil-page-'));
+  written.push(dir);
   const file = join(dir, `${name}.html`);
   writeFileSync(file, html);
   return pathToFileURL(file).href;
