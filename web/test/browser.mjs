@@ -236,7 +236,8 @@ test('hostile texts stay texts', async (t) => {
   await look();
   for (const row of await tab.locator('.all .row').all()) {
     await row.click();
-    await tab.waitForFunction(() => document.querySelector('.row.selected'));
+    // Of this row, not of the one before it: what that one showed is about to go.
+    await tab.waitForFunction((one) => one.classList.contains('selected'), await row.elementHandle());
     for (const part of (await tab.locator('.part').all()).slice(0, 4)) await part.hover();
     await look();
   }
