@@ -6,8 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil::internals::{LoadOptions, Target};
-use trefoil::runs::{Edit, Fate, Filled, Line, Preview, Stored, filled, last_with, preview};
+use tokio::runtime::Runtime;
+use trefoil::internals::LoadOptions;
+use trefoil::internals::door::real;
+use trefoil::runs::{Edit, Fate, Filled, LastRun, Line, Preview, last_with, preview};
 use trefoil::store::{Filter, Location, Options, Store};
 use trefoil::{Flow, internals};
 
@@ -23,16 +25,16 @@ pub struct LastRuns {
     off: bool,
     /// Where runs are; none: where the user's are.
     place: Option<OsString>,
+    /// That store, once it was there: a hover is no time to open one.
+    open: Option<(Arc<dyn Store>, Runtime)>,
     /// The newest run of the store when a file was looked up, and what was found for it.
-    known: HashMap<PathBuf, (Option<String>, Option<Arc<LastRun>>)>,
+    known: HashMap<PathBuf, (Option<String>, Option<Arc<Known>>)>,
 }
 
-/// A run.
-pub struct LastRun {
-    /// Its id.
-    pub run: String,
-    /// What was run, as the command line takes it.
-    pub target: Target,
+/// What is known of a run.
+pub struct Known {
+    /// The run.
+    pub run: LastRun,
     /// What stood in the places of its placeholders.
     filled: Vec<Filled>,
 }
@@ -42,66 +44,69 @@ impl LastRuns {
     pub fn configure(&mut self, settings: &serde_json::Value) {
         self.off = settings.get("lastRun").and_then(serde_json::Value::as_bool) == Some(false);
         self.place = settings.get("store").and_then(serde_json::Value::as_str).map(OsString::from);
+        self.open = None;
         self.known.clear();
     }
 
     /// The last run that a file was part of.
-    pub fn of(&mut self, file: &Path) -> Option<Arc<LastRun>> {
+    pub fn of(&mut self, file: &Path) -> Option<Arc<Known>> {
         if self.off {
             return None;
         }
-        let store = self.store()?;
-        let runtime = runtime()?;
+        self.opened()?;
+        let (store, runtime) = self.open.as_ref()?;
         let newest = runtime.block_on(store.list(&Filter::default(), None, 1)).ok()?.runs;
         let newest = newest.first().map(|record| format!("{} {}", record.run, record.entries));
         if let Some((_, known)) = self.known.get(file).filter(|(at, _)| *at == newest) {
             return known.clone();
         }
-        let found = runtime.block_on(read(store, file)).map(Arc::new);
+        let found = runtime.block_on(read(store.clone(), file)).map(Arc::new);
         self.known.insert(file.to_owned(), (newest, found.clone()));
         found
     }
 
-    fn store(&self) -> Option<Arc<dyn Store>> {
-        let env = |name: &str| std::env::var_os(name);
-        let location = match &self.place {
-            Some(place) => Ok(Location::parse(place, env)),
-            None => Location::of_user(env),
-        };
-        location.and_then(|location| location.open_to_read(Options::default())).ok()
+    /// Opens the store, unless it is open.
+    fn opened(&mut self) -> Option<()> {
+        if self.open.is_none() {
+            let env = |name: &str| std::env::var_os(name);
+            let location = match &self.place {
+                Some(place) => Ok(Location::parse(place, env)),
+                None => Location::of_user(env),
+            };
+            let store = location.and_then(|location| location.open_to_read(Options::default())).ok()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+            self.open = Some((store, runtime));
+        }
+        Some(())
     }
 
     /// What the edit of a file would do to its last run, for a person. The error says why nobody knows.
     pub fn why(&mut self, file: &Path, options: &LoadOptions) -> Result<String, String> {
-        let last = self.of(file).ok_or("there is no stored run of this file")?;
-        let store = self.store().ok_or("the store cannot be read")?;
-        let loaded = internals::load(&last.target, options).map_err(|_| "the file has errors, so nothing can run")?;
+        let known = self.of(file).ok_or("there is no stored run of this file")?;
+        let (store, runtime) = self.open.as_ref().ok_or("the store cannot be read")?;
+        let LastRun { run, target, .. } = &known.run;
+        let loaded = internals::load(target, options).map_err(|_| "the file has errors, so nothing can run")?;
         let flow = Flow::from(loaded);
-        let runtime = runtime().ok_or("no runtime")?;
-        let preview = runtime.block_on(preview(store, &last.run, &flow, &Edit::default()));
-        Ok(told(&last.run, &preview.map_err(|error| error.to_string())?))
+        let preview = runtime.block_on(preview(store.clone(), run, &flow, &Edit::default()));
+        Ok(told(run, &preview.map_err(|error| error.to_string())?))
     }
 }
 
-fn runtime() -> Option<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().build().ok()
-}
-
-async fn read(store: Arc<dyn Store>, file: &Path) -> Option<LastRun> {
-    let stored: Stored = last_with(&*store, file).await?;
-    let run = stored.started.run.clone();
-    if store.record(&run).await.ok()?.entries > LONGEST {
+async fn read(store: Arc<dyn Store>, file: &Path) -> Option<Known> {
+    let run = last_with(&*store, file).await?;
+    if store.record(&run.run).await.ok()?.entries > LONGEST {
         return None;
     }
-    let filled = filled(store, &stored).await.unwrap_or_default();
-    Some(LastRun { run, target: stored.flow.loaded().how.target.clone(), filled })
+    let filled = run.filled(store).await.unwrap_or_default();
+    Some(Known { run, filled })
 }
 
-impl LastRun {
+impl Known {
     /// What stood in the place of a placeholder of a file: the one of this path that is nearest to these bytes, since the file may
     /// have been edited.
     pub fn value(&self, file: &Path, path: &str, start: u32) -> Option<String> {
-        let same = self.filled.iter().filter(|one| one.path == path && is_same(&one.file, file));
+        let file = real(file);
+        let same = self.filled.iter().filter(|one| one.path == path && one.file == file);
         let nearest = same.min_by_key(|one| one.start.abs_diff(start))?;
         let mut value: String = nearest.value.chars().take(SHOWN).collect();
         if value.len() < nearest.value.len() {
@@ -109,10 +114,6 @@ impl LastRun {
         }
         Some(value)
     }
-}
-
-fn is_same(stored: &Path, open: &Path) -> bool {
-    internals::door::real(stored) == internals::door::real(open)
 }
 
 /// The preview as lines.

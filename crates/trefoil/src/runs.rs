@@ -3,8 +3,8 @@
 //! [compare] two runs, and [verify] a journal.
 
 pub use crate::durable::{
-    Edit, Edited, Fate, Filled, Hunk, Line, Lines, Part, Place, Preview, Reason, RunDiff, RunSide, SourceReason,
-    StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare, filled,
+    Edit, Edited, Fate, Filled, Hunk, LastRun, Line, Lines, Part, Place, Preview, Reason, RunDiff, RunSide,
+    SourceReason, StepDiff, StepSide, Stored, TextOf, TextReason, TextSource, ValueOf, ValueReason, WordDiff, compare,
     last_of, last_with, preview, verify,
 };
 pub use trefoil_machine::{Difference, What};

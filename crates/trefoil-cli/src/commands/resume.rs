@@ -13,7 +13,7 @@ use trefoil::internals::{Checks, LoadOptions, Target};
 use trefoil::runs::{Edit, Line, Preview, Stored, preview};
 use trefoil::store::{Content, Filter, Record, Status, Store, StoreError};
 
-use super::run::{ReserveArg, did_not_start, dollars, followed, label};
+use super::run::{ReserveArg, did_not_start, dollars, followed, label, limited};
 use crate::run::{Based, End, HostArgs, Recording, Session, ShowArgs, Unknown, why};
 use crate::runs::past;
 use crate::store::{self, DurabilityArg, StoreArgs, block_on, full_id, now, wait};
@@ -75,9 +75,7 @@ pub struct Resume {
 
 impl Resume {
     fn limited(&self, engine: Engine) -> Engine {
-        let engine = self.max_calls.into_iter().fold(engine, Engine::max_calls);
-        let engine = self.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
-        self.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
+        limited(engine, self.max_calls, self.max_cost, self.reserve)
     }
 }
 

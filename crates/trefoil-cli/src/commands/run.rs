@@ -86,6 +86,13 @@ impl From<ReserveArg> for Reserve {
     }
 }
 
+/// An engine with the limits that were given: calls, micro-dollars, and what is reserved for a call.
+pub fn limited(engine: Engine, calls: Option<u64>, micro: Option<u64>, reserve: Option<ReserveArg>) -> Engine {
+    let engine = calls.into_iter().fold(engine, Engine::max_calls);
+    let engine = micro.into_iter().fold(engine, Engine::max_cost_micro);
+    reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
+}
+
 /// Micro-dollars.
 pub fn dollars(text: &str) -> Result<u64, String> {
     trefoil_prices::parse_dollars(text).ok_or_else(|| "write a number of dollars: `0.50`".to_owned())
@@ -143,13 +150,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(seed) = args.seed {
         engine = engine.seed(seed);
     }
-    if let Some(calls) = args.max_calls {
-        engine = engine.max_calls(calls);
-    }
-    if let Some(micro) = args.max_cost {
-        engine = engine.max_cost_micro(micro);
-    }
-    engine = args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()));
+    engine = limited(engine, args.max_calls, args.max_cost, args.reserve);
     if !args.ephemeral {
         let store = args.store.create(&args.durability)?;
         store::tidy(&*store, settings.keep, args.show.quiet)?;

@@ -22,13 +22,7 @@ impl Loop<'_> {
         let mut later = Vec::new();
         let line = loop {
             let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-            let one = self.runtime.block_on(async {
-                tokio::select! {
-                    () = signals.next() => Happening::Stop,
-                    one = happenings.recv() => one.unwrap_or(Happening::Stop),
-                }
-            });
-            match one {
+            match self.runtime.block_on(super::next(happenings, signals)) {
                 Happening::Line(line) => {
                     self.keyboard.came();
                     break line;

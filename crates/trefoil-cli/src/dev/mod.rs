@@ -197,20 +197,13 @@ impl<'a> Loop<'a> {
         }
         let last = block_on(last_of(&*self.store, &args.target.target()))?;
         // One that this version cannot follow is none that could be brought up to date.
-        Ok(last.and_then(|stored| self.last_of(&stored.started.run).ok()))
+        Ok(last.and_then(|last| self.last_of(&last.run).ok()))
     }
 
     /// Waits for the next thing that happens.
     fn happening(&mut self) -> Happening {
         let (happenings, signals) = (&mut self.happenings, &mut self.signals);
-        let one = self.later.pop_front().unwrap_or_else(|| {
-            self.runtime.block_on(async {
-                tokio::select! {
-                    () = signals.next() => Happening::Stop,
-                    one = happenings.recv() => one.unwrap_or(Happening::Stop),
-                }
-            })
-        });
+        let one = self.later.pop_front().unwrap_or_else(|| self.runtime.block_on(next(happenings, signals)));
         if matches!(one, Happening::Key(_) | Happening::Line(_)) {
             self.keyboard.came();
         }
@@ -255,6 +248,14 @@ impl<'a> Loop<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// What happens next.
+async fn next(happenings: &mut UnboundedReceiver<Happening>, signals: &mut Signals) -> Happening {
+    tokio::select! {
+        () = signals.next() => Happening::Stop,
+        one = happenings.recv() => one.unwrap_or(Happening::Stop),
     }
 }
 

@@ -24,10 +24,9 @@ const RESULT: usize = 20;
 
 /// Whether the same was read, with the same findings.
 pub fn is_same(before: &Report, now: &Report) -> bool {
-    let texts = |report: &Report| -> Vec<(String, String)> {
-        report.files.iter().map(|(_, file)| (file.name().to_owned(), file.text().to_string())).collect()
-    };
-    texts(before) == texts(now) && before.diagnostics.len() == now.diagnostics.len()
+    let (old, new) = (before.files.iter(), now.files.iter());
+    let texts = old.map(|(_, file)| (file.name(), file.text())).eq(new.map(|(_, file)| (file.name(), file.text())));
+    texts && before.diagnostics == now.diagnostics
 }
 
 /// The findings that were not there before, and how many there are in all.

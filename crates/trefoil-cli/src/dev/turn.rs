@@ -327,8 +327,7 @@ impl Loop<'_> {
             tokio::select! {
                 biased;
                 ended = task => Ok(ended),
-                () = signals.next() => Err(Happening::Stop),
-                one = happenings.recv() => Err(one.unwrap_or(Happening::Stop)),
+                one = super::next(happenings, signals) => Err(one),
             }
         });
         match one {

@@ -1,12 +1,11 @@
 //! `trefoil runs fork RUN`
 
 use clap::Args;
-use trefoil::internals::engine::Engine;
 use trefoil::internals::settings;
 use trefoil::runs::Edit;
 
 use super::past;
-use crate::commands::run::{ReserveArg, dollars, followed};
+use crate::commands::run::{ReserveArg, dollars, followed, limited};
 use crate::run::{Based, HostArgs, ShowArgs};
 use crate::store::{DurabilityArg, StoreArgs};
 
@@ -53,11 +52,7 @@ pub fn run(args: &Fork) -> Result<u8, u8> {
     let flow = past::read(&store, &run)?.flow;
     drop(store);
     let settings = followed(settings::find(&flow.loaded().how.target.path, args.no_config))?;
-    let limits = |engine| {
-        let engine = args.max_calls.into_iter().fold(engine, Engine::max_calls);
-        let engine = args.max_cost.into_iter().fold(engine, Engine::max_cost_micro);
-        args.reserve.into_iter().fold(engine, |engine, reserve| engine.reserve(reserve.into()))
-    };
+    let limits = |engine| limited(engine, args.max_calls, args.max_cost, args.reserve);
     let based = Based {
         host: &args.host,
         show: &args.show,

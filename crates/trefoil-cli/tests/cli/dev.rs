@@ -261,6 +261,26 @@ fn what_an_edit_would_do_is_known_before_anything_is_called() {
     assert_eq!(all["runs"].as_array().unwrap().len(), 1, "and no run was made");
 }
 
+#[test]
+fn the_last_run_of_a_target_is_that_of_its_own_file_whatever_has_become_of_that() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    for project in ["a", "b"] {
+        std::fs::create_dir(folder.path().join(project)).unwrap();
+        folder.write(&format!("{project}/main.yaml"), pipeline(FIRST));
+    }
+    trefoil(&folder, &provider, &["run", "a/main.yaml"]).exits(0);
+    let steps = [FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]];
+    folder.write("a/main.yaml", pipeline(&steps)).write("main.yaml", pipeline(FIRST));
+    Dev::start(&folder, &provider, &["a/main.yaml"]).quits();
+    assert_eq!(provider.asked().len(), 3 + 2);
+    for other in ["b/main.yaml", "main.yaml"] {
+        let before = provider.asked().len();
+        Dev::start(&folder, &provider, &[other]).quits();
+        assert_eq!(provider.asked().len(), before + 3, "{other} has never run");
+    }
+}
+
 /// Five saves of the workflow of the README, and what each of them said.
 #[allow(clippy::print_stdout, reason = "how long it took is for whoever runs the tests to see")]
 fn five_saves(provider: &Provider, model: &str) -> String {

@@ -107,17 +107,8 @@ impl Packed {
 /// The flow of a run, from where it was loaded if nothing has changed there, else from the store; and what there is to say
 /// about that.
 pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<(Flow, Option<String>)> {
-    let lost =
-        |why: &str| Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") });
-    let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
-        return Err(lost("its journal does not name its original files"));
-    };
-    let bytes = store.blob(hash).await?.ok_or_else(|| lost("the list of its files is missing"))?;
-    let bundle: Bundle =
-        serde_json::from_slice(&bytes).map_err(|error| lost(&format!("the list of its files: {error}")))?;
-    if bundle.v > VERSION {
-        return Err(lost("the list of its files was written by a later version of Trefoil"));
-    }
+    let lost = |why: &str| lost(run, why);
+    let bundle = Bundle::of(store, run, program).await?;
     if let Some(flow) = bundle.as_it_was() {
         return Ok((flow, None));
     }
@@ -136,7 +127,46 @@ pub async fn unpack(store: &dyn Store, run: &str, program: &Identity) -> Result<
     Ok((bundle.in_memory(files)?, note))
 }
 
+/// The files of a run on the machine where it began, whatever has become of them.
+#[derive(Debug, Clone)]
+pub struct Whereabouts {
+    /// What was run, by its absolute path.
+    pub target: Target,
+    /// Its files, by their absolute paths.
+    pub files: Vec<PathBuf>,
+    /// The folder of all of them.
+    pub root: PathBuf,
+}
+
+/// Where the files of a run are. None: they were in memory.
+pub async fn whereabouts(store: &dyn Store, run: &str, program: &Identity) -> Result<Option<Whereabouts>> {
+    let bundle = Bundle::of(store, run, program).await?;
+    Ok(bundle.root.clone().map(|root| Whereabouts {
+        target: bundle.target(&root),
+        files: bundle.files.iter().map(|file| root.join(&file.path)).collect(),
+        root,
+    }))
+}
+
+fn lost(run: &str, why: &str) -> Error {
+    Error::Store(StoreError::Corrupt { path: PathBuf::new(), why: format!("run `{run}`: {why}") })
+}
+
 impl Bundle {
+    /// That of a run.
+    async fn of(store: &dyn Store, run: &str, program: &Identity) -> Result<Self> {
+        let Some(hash) = program.bundle.as_deref().and_then(Hash::parse) else {
+            return Err(lost(run, "its journal does not name its original files"));
+        };
+        let bytes = store.blob(hash).await?.ok_or_else(|| lost(run, "the list of its files is missing"))?;
+        let bundle: Self =
+            serde_json::from_slice(&bytes).map_err(|error| lost(run, &format!("the list of its files: {error}")))?;
+        match bundle.v > VERSION {
+            true => Err(lost(run, "the list of its files was written by a later version of Trefoil")),
+            false => Ok(bundle),
+        }
+    }
+
     fn target(&self, root: &Path) -> Target {
         Target { path: root.join(&self.path), id: self.id.clone() }
     }

@@ -20,7 +20,7 @@ pub use cancel::cancel;
 pub use diff::{RunDiff, RunSide, StepDiff, StepSide, compare};
 pub use edit::{Edit, Edited, Lines};
 pub(crate) use ended::ended;
-pub use filled::{Filled, filled, last_of, last_with};
+pub use filled::{Filled, LastRun, last_of, last_with};
 pub use history::history;
 pub(crate) use history::program_of;
 pub(crate) use library::StoredAnswers;

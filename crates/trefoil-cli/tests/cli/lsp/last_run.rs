@@ -18,6 +18,13 @@ fn opened(settings: &Value) -> (Client, Provider, String) {
     let run = only(&folder, &provider);
     let mut options = json!({ "store": folder.path().join("runs.db") });
     options.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let mut client = started(folder, &options);
+    client.open("main.yaml");
+    (client, provider, run)
+}
+
+/// An editor with these options.
+fn started(folder: Folder, options: &Value) -> Client {
     let mut client = Client::spawn(folder);
     let root = client.root();
     let params = json!({
@@ -26,8 +33,7 @@ fn opened(settings: &Value) -> (Client, Provider, String) {
     });
     client.ask("initialize", params);
     client.tell("initialized", json!({}));
-    client.open("main.yaml");
-    (client, provider, run)
+    client
 }
 
 fn hovered(client: &mut Client, word: &str) -> String {
@@ -76,4 +82,24 @@ fn what_an_unsaved_edit_would_run_again_is_said_and_nothing_is_called() {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
     assert_eq!(provider.asked().len(), 3);
+}
+
+#[test]
+fn a_file_that_was_edited_on_disk_since_still_has_its_last_run() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    std::fs::create_dir(folder.path().join("flows")).unwrap();
+    folder.write("flows/main.yaml", pipeline(FIRST));
+    trefoil(&folder, &provider, &["run", "flows/main.yaml"]).exits(0);
+    folder.write("flows/main.yaml", format!("# edited\n{}", pipeline(FIRST)));
+    let options = json!({ "store": folder.path().join("runs.db") });
+    let mut client = started(folder, &options);
+    client.open("flows/main.yaml");
+    let at = client.at("flows/main.yaml", "two after {{te|xt}}");
+    let text = client.ask("textDocument/hover", at)["contents"]["value"].as_str().unwrap_or_default().to_owned();
+    assert!(text.contains("in the last run") && text.contains("say one"), "{text}");
+    let arguments = json!([client.uri("flows/main.yaml")]);
+    let why = json!({ "command": "trefoil.why", "arguments": arguments });
+    let said = client.ask("workspace/executeCommand", why);
+    assert!(said.as_str().unwrap().contains("no step would run again"), "{said}");
 }

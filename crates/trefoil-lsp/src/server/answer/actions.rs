@@ -94,7 +94,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
         lens::Does::Run => format!("trefoil run {}", quoted(&path)),
         lens::Does::Dev => format!("trefoil dev {}", quoted(&path)),
         lens::Does::Resume => match session.last_runs.of(&place.path) {
-            Some(last) => format!("trefoil resume {} --with {}", last.run, quoted(&path)),
+            Some(last) => format!("trefoil resume {} --with {}", last.run.run, quoted(&path)),
             None => return Err(Refused::new(ErrorCode::RequestFailed, "there is no stored run of this file")),
         },
         lens::Does::Why => {

@@ -63,7 +63,7 @@ pub fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<l
         last.and_then(|last| last.value(&place.path, path, found.span.start).map(|value| (last, value)))
     {
         let fence = "`".repeat(3);
-        found.text.push_str(&format!("\n\nin the last run ({}):\n\n{fence}text\n{value}\n{fence}", last.run));
+        found.text.push_str(&format!("\n\nin the last run ({}):\n\n{fence}text\n{value}\n{fence}", last.run.run));
     }
     let range = Converter::new(session, &place.analysis).range(place.file, found.span);
     Ok(Some(lsp::Hover { contents: lsp::Contents::MarkupContent(markdown(found.text)), range: Some(range) }))

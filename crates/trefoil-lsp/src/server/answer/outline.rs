@@ -142,7 +142,7 @@ pub fn code_lens(session: &mut Session, params: lsp::CodeLensParams) -> Result<O
             tooltip: None,
             command: does.command().to_owned(),
             arguments: Some(match last.as_ref().filter(|_| does.needs_run()) {
-                Some(last) => vec![uri.0.clone().into(), last.run.clone().into()],
+                Some(last) => vec![uri.0.clone().into(), last.run.run.clone().into()],
                 None => vec![uri.0.clone().into()],
             }),
         }),
