@@ -303,9 +303,19 @@ pub struct Cited {
     pub key: Option<Key>,
     /// What was requested, there as here.
     pub content: ContentKey,
+    /// What was requested there, if it differs: the request names its step, which has another name now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub there: Option<ContentKey>,
     /// Of a model call: what it used when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Usage>,
+}
+
+impl Cited {
+    /// What was requested there.
+    pub fn content_there(&self) -> ContentKey {
+        self.there.unwrap_or(self.content)
+    }
 }
 
 /// The run whose results a run uses, and how.

@@ -68,6 +68,27 @@ fn a_step_with_another_name_keeps_its_result() {
 }
 
 #[test]
+fn a_person_is_not_asked_again_because_the_step_has_another_name() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = include_str!("../crash/manifests/human.yaml").replace("{{ env.SECRET_WORD }}", "print");
+    folder.write("main.yaml", &flow);
+    trefoil(&folder, &provider, &["run", "main.yaml", "--answer", "approve=yes"]).exits(0);
+    let (mut run, before) = (only(&folder, &provider), provider.asked().len());
+    let prompt = "May {{ draft.output }} go";
+    for (name, was) in [("review", "approve"), ("release", "review")] {
+        folder.write("edited.yaml", flow.replace("approve", name));
+        let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml"]);
+        ran.exits(0).says(&[&format!("`{name}` keeps its result: it was renamed from `{was}`")]);
+        run = newest(&folder, &provider);
+        trefoil(&folder, &provider, &["replay", &run]).exits(0);
+    }
+    // Another question is asked.
+    folder.write("edited.yaml", flow.replace("approve", "permit").replace(prompt, "Shall {{ draft.output }} go"));
+    trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml"]).exits(75);
+    assert_eq!(provider.asked().len(), before, "no model is asked again");
+}
+
+#[test]
 fn from_a_step_on_everything_is_done_again() {
     let (folder, provider, run, before) = begun();
     let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "main.yaml", "--from", "two", "--explain"]);

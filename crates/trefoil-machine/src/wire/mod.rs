@@ -29,6 +29,7 @@ pub use ask::{
 pub use back::WireError;
 pub use canonical::canonical;
 pub(crate) use canonical::digest;
+pub use of::question;
 
 /// The version that this build writes; it reads it and those before.
 pub const VERSION: u16 = 1;

@@ -5,6 +5,7 @@ use trefoil_template::Question;
 
 use super::ask::WireEntry;
 use super::*;
+use crate::key::ContentKey;
 use crate::request::{CommandRequest, HumanRequest, Message, ModelRequest, Request, ToolRequest};
 
 impl WireRequest {
@@ -146,6 +147,12 @@ fn command(request: &CommandRequest) -> AskCommand {
     let CommandRequest { script, arguments, env, workdir } = request;
     let env = env.iter().map(|(name, value)| WireEntry { name: name.clone(), value: value.clone() });
     AskCommand { script: script.clone(), arguments: arguments.clone(), env: env.collect(), workdir: workdir.clone() }
+}
+
+/// What a person is asked, whatever the step is called: whoever renames a step asks the same.
+pub fn question(request: &HumanRequest) -> ContentKey {
+    let unnamed = HumanRequest { step: "".into(), ..request.clone() };
+    WireRequest { v: VERSION, request: human(&unnamed) }.key()
 }
 
 fn human(request: &HumanRequest) -> WireKind {

@@ -21,6 +21,7 @@ use trefoil_machine::error::RunError;
 use trefoil_machine::journal::{About, Cited};
 use trefoil_machine::key::{ContentKey, Key, own_step};
 use trefoil_machine::request::{Activity, ModelRequest, Request, Usage};
+use trefoil_machine::wire;
 use trefoil_template::Value;
 
 use crate::ports::Ports;
@@ -59,6 +60,14 @@ fn is_real(about: &About, by: Option<&str>) -> bool {
     }
 }
 
+/// By what an activity is found at another place: all that it asks for. The name of its step is no part of that.
+fn sought(activity: &Activity) -> ContentKey {
+    match &activity.request {
+        Request::Human(request) => wire::question(request),
+        _ => activity.content,
+    }
+}
+
 /// Where a result is: in which of the runs, under which key.
 type ClaimPlace = (usize, Key);
 
@@ -67,7 +76,7 @@ type ClaimPlace = (usize, Key);
 pub struct Memo {
     /// The runs, the newest first.
     layers: Vec<Layer>,
-    /// Where results are, by what was asked for: of the newest run first, each in the order in which they came.
+    /// Where results are, by what is sought: of the newest run first, each in the order in which they came.
     by_content: BTreeMap<ContentKey, Vec<ClaimPlace>>,
     /// What the run that uses this has asked for so far.
     asked: BTreeMap<Key, ContentKey>,
@@ -246,7 +255,7 @@ impl Memo {
             };
             free && !taken.contains(*place) && self.is_last_word(*at, key, &asked.request)
         };
-        let mut all = self.by_content.get(&asked.content)?.iter().filter(may);
+        let mut all = self.by_content.get(&sought(asked))?.iter().filter(may);
         let first = all.next()?;
         Some(std::iter::once(first).chain(all).find(|place| alike(place)).unwrap_or(first).clone())
     }
@@ -265,7 +274,9 @@ impl Memo {
             if let Some(was) = &was {
                 layer.lost.insert(was.clone(), Lost::Taken(asked.key.clone()));
             }
-            let cited = Cited { run: layer.run.to_string(), key: was, content: asked.content, used: earlier.used() };
+            let there = Some(earlier.activity.content).filter(|there| *there != asked.content);
+            let (run, used) = (layer.run.to_string(), earlier.used());
+            let cited = Cited { run, key: was, content: asked.content, there, used };
             Some((earlier, cited))
         });
         let taken = taken.or_else(|| self.shelf.as_mut()?.take(asked));
@@ -274,7 +285,7 @@ impl Memo {
             None => self.again(asked).unwrap_or(Reuse::New),
         };
         if let Some((_, cited)) = &taken {
-            self.forget(&asked.key, cited);
+            self.forget(sought(asked), &asked.key, cited);
         }
         let decision = Decision { asked: asked.clone(), is };
         self.decisions.lock().unwrap_or_else(PoisonError::into_inner).push(decision);
@@ -309,8 +320,10 @@ impl Memo {
     /// A result was used, by the journal of the run that uses it.
     pub fn used(&mut self, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
-        self.layers.iter_mut().filter(|layer| *layer.run == *cited.run).for_each(|layer| drop(layer.by_key.remove(of)));
-        self.forget(key, cited);
+        let of_run = self.layers.iter_mut().find(|layer| *layer.run == *cited.run);
+        if let Some(earlier) = of_run.and_then(|layer| layer.by_key.remove(of)) {
+            self.forget(sought(&earlier.activity), key, cited);
+        }
         self.shelf.iter_mut().for_each(|shelf| shelf.used(key, cited));
     }
 
@@ -321,10 +334,10 @@ impl Memo {
         }
     }
 
-    fn forget(&mut self, key: &Key, cited: &Cited) {
+    fn forget(&mut self, sought: ContentKey, key: &Key, cited: &Cited) {
         let of = cited.key.as_ref().unwrap_or(key);
         let layers = &self.layers;
-        if let Some(places) = self.by_content.get_mut(&cited.content) {
+        if let Some(places) = self.by_content.get_mut(&sought) {
             places.retain(|(at, known)| known != of || layers.get(*at).is_none_or(|layer| *layer.run != *cited.run));
         }
     }
@@ -343,7 +356,7 @@ impl Memo {
             let mut all: Vec<_> = layer.by_key.iter().collect();
             all.sort_by_key(|(key, _)| layer.came.get(*key));
             for (key, earlier) in all {
-                self.by_content.entry(earlier.activity.content).or_default().push((at, key.clone()));
+                self.by_content.entry(sought(&earlier.activity)).or_default().push((at, key.clone()));
             }
         }
     }

@@ -81,7 +81,8 @@ impl Shelf {
             }
             let earlier = Earlier { activity: asked.clone(), value, about };
             let was = (key != asked.key).then_some(key);
-            let cited = Cited { run: run.to_string(), key: was, content: asked.content, used: earlier.used() };
+            let (run, used) = (run.to_string(), earlier.used());
+            let cited = Cited { run, key: was, content: asked.content, there: None, used };
             return Some((earlier, cited));
         }
     }
