@@ -94,6 +94,32 @@ impl Server {
         }
     }
 
+    /// Gives it a certificate for `localhost`, and takes no connection over the network any more that is not encrypted. The file of
+    /// the authority that has signed it, which nobody trusts yet.
+    pub fn encrypt(&self) -> PathBuf {
+        let (data, authority) = (self.folder.join("data"), self.folder.join("authority.crt"));
+        let script = "\
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority \
+              -keyout authority.key -out \"$1\" -addext keyUsage=critical,keyCertSign &&
+            openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
+              -keyout server.key -out server.csr &&
+            printf 'subjectAltName=DNS:localhost\\nextendedKeyUsage=serverAuth\\n' >server.ext &&
+            openssl x509 -req -in server.csr -CA \"$1\" -CAkey authority.key -CAcreateserial -days 2 \
+              -extfile server.ext -out server.crt &&
+            printf 'local all all trust\\nhostssl all all all scram-sha-256\\n' >pg_hba.conf";
+        let mut make = as_somebody(Path::new("sh"));
+        let inside = format!("cd \"$0\" && {script}");
+        run(make.args(["-c", &inside]).arg(&data).arg(&authority));
+        self.sql("postgres", "ALTER SYSTEM SET ssl = on");
+        self.sql("postgres", "SELECT pg_reload_conf()");
+        let began = Instant::now();
+        while self.sql("postgres", "SHOW ssl").trim() != "on" {
+            assert!(began.elapsed() < Duration::from_secs(60), "the server does not encrypt: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        authority
+    }
+
     /// Stops it at once, as a crash does: nothing is written any more that was not committed.
     pub fn crash(&self) {
         if let Some(mut child) = self.running.lock().expect("nobody panicked with it").take() {
@@ -123,6 +149,18 @@ impl Server {
         let name = format!("runs_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         name
+    }
+
+    /// The name of a new database with what another one holds, to which nobody is connected.
+    pub fn copy(&self, of: &str) -> String {
+        let name = format!("runs_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE {of}"));
+        name
+    }
+
+    /// Removes a database, whoever is connected to it.
+    pub fn remove(&self, database: &str) {
+        self.sql("postgres", &format!("DROP DATABASE {database} WITH (FORCE)"));
     }
 
     /// The address of a database over the network, with the password.

@@ -185,3 +185,30 @@ fn all_of_it_works_with_postgres_and_the_password_is_nowhere() {
     refused.exits(2).says(&["cannot be reached", "PGPASSWORD"]);
     assert!(!refused.err.contains("Kx7Wrong"), "{refused:?}");
 }
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_connection_to_postgres_is_encrypted_and_its_certificate_is_checked() {
+    use testbed::postgres::Server;
+    let Some(server) = Server::start(false) else { return };
+    let authority = server.encrypt();
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("hello.yaml", format!("{AGENT}prompt: P.\n"));
+    let address = server.address(&server.database());
+    let ran = |address: &str, trusted: bool| {
+        let mut command = command(&folder, &provider, &["run", "hello.yaml", "--quiet", "--store", address]);
+        if trusted {
+            command.env("SSL_CERT_FILE", &authority);
+        }
+        finish(command)
+    };
+    let named = address.replace("127.0.0.1", "localhost");
+    let with = |address: &str, mode: &str| format!("{address}?sslmode={mode}");
+    ran(&with(&named, "require"), true).exits(0);
+    ran(&with(&named, "verify-full"), true).exits(0);
+    // Who has signed it is not known; it is for another name; it is not encrypted.
+    ran(&with(&named, "require"), false).exits(2).says(&["cannot be reached", "certificate"]);
+    ran(&with(&address, "require"), true).exits(2).says(&["cannot be reached", "certificate"]);
+    ran(&with(&named, "disable"), true).exits(2).says(&["cannot be reached", "no encryption"]);
+    assert_eq!(provider.asked().len(), 2);
+}

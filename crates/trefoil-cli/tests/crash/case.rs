@@ -1,12 +1,12 @@
 //! One run that is cut off, once or twice, and what has to hold afterwards.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
 
 use crate::journal::Journal;
+use crate::place::{Place, Prepared};
 use crate::programs::Program;
 use crate::provider::{KEY, Provider, WORD, said};
 use crate::strace::{self, Point, What};
@@ -42,8 +42,7 @@ pub struct Whole {
 pub struct Scene<'p> {
     program: &'p Program,
     folder: Folder,
-    /// What has the store: in memory, as waiting for a disk shows nothing about who is killed.
-    disk: Folder,
+    place: Place,
     provider: Provider,
     run: Option<String>,
     /// What was begun and had no end when a process ended: the sort, the key, the entry.
@@ -53,26 +52,17 @@ pub struct Scene<'p> {
 }
 
 impl<'p> Scene<'p> {
-    /// `store`: one with nothing in it.
-    pub fn new(program: &'p Program, store: &Path) -> Self {
-        let memory = Path::new("/dev/shm");
-        let (folder, disk) = (Folder::new(), if memory.is_dir() { Folder::within(memory) } else { Folder::new() });
+    pub fn new(program: &'p Program, store: &Prepared) -> Self {
+        let (folder, place) = (Folder::new(), store.place(program.first));
         program.put(&folder);
-        if !program.first {
-            std::fs::copy(store, disk.path().join("runs.db")).unwrap();
-        }
         let provider = Provider::with_usage(|prompt| (prompt.len(), said(prompt).len()));
         let (unknown, cuts) = (BTreeSet::new(), Vec::new());
-        Self { program, folder, disk, provider, run: None, unknown, cuts }
-    }
-
-    fn store(&self) -> PathBuf {
-        self.disk.path().join("runs.db")
+        Self { program, folder, place, provider, run: None, unknown, cuts }
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.folder.command(args);
-        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", self.store());
+        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", self.place.store());
         command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", self.provider.address()).env("SECRET_WORD", WORD);
         command
     }
@@ -146,10 +136,8 @@ impl<'p> Scene<'p> {
             What::Full | What::Broken => ![0, 75].contains(&ran.code),
         };
         let asked = self.provider.asked_by_now().len();
+        self.place.killed(torn.then_some(&log));
         self.no_secret()?;
-        if torn {
-            tear(&self.store().with_extension("db-wal"), &std::fs::read_to_string(&log).unwrap());
-        }
         // A line that was cut off was not shown. `runs answer` shows no events.
         let out = self.here(&ran.out);
         let lines = out.split_inclusive('\n').filter(|_| act != Act::Answer);
@@ -159,8 +147,8 @@ impl<'p> Scene<'p> {
             ensure(shown.is_empty() && asked == 0, || format!("no run is left of {shown:?}"))?;
             return Ok(reached);
         };
-        let journal = self.look(|scene, store| scene.journal(&run, store))?;
-        self.look(|scene, store| scene.kept(&run, store, &shown))?;
+        let journal = self.journal(&run, &self.place.left())?;
+        self.kept(&run, &self.place.left(), &shown)?;
         if !journal.ended() {
             for sort in ["model", "command"] {
                 self.unknown.extend(journal.open(sort).into_iter().map(|(key, seq)| (sort, key, seq)));
@@ -170,24 +158,11 @@ impl<'p> Scene<'p> {
         Ok(reached)
     }
 
-    /// Looks into the store as it was left: opening it would tidy it up.
-    fn look<T>(&self, at: impl FnOnce(&Self, &str) -> Result<T, String>) -> Result<T, String> {
-        let folder = self.disk.path().join("look");
-        std::fs::create_dir_all(&folder).unwrap();
-        for name in ["runs.db", "runs.db-wal"] {
-            let _ = std::fs::remove_file(folder.join(name));
-            let _ = std::fs::copy(self.disk.path().join(name), folder.join(name));
-        }
-        at(self, folder.join("runs.db").to_str().unwrap())
-    }
-
     /// The id of the run, if it is in the store.
     fn id(&self) -> Result<Option<String>, String> {
-        self.look(|scene, store| {
-            let listed = scene.trefoil(&["runs", "list", "--output", "json", "--store", store]);
-            ensure(listed.code == 0, || format!("runs list: {}", listed.err))?;
-            Ok(listed.json()["runs"][0]["run"].as_str().map(ToOwned::to_owned))
-        })
+        let listed = self.trefoil(&["runs", "list", "--output", "json", "--store", &self.place.left()]);
+        ensure(listed.code == 0, || format!("runs list: {}", listed.err))?;
+        Ok(listed.json()["runs"][0]["run"].as_str().map(ToOwned::to_owned))
     }
 
     fn journal(&self, run: &str, store: &str) -> Result<Journal, String> {
@@ -225,12 +200,9 @@ impl<'p> Scene<'p> {
     }
 
     fn no_secret(&self) -> Result<(), String> {
-        for name in ["runs.db", "runs.db-wal", "runs.db-shm"] {
-            let bytes = std::fs::read(self.disk.path().join(name)).unwrap_or_default();
-            for secret in [KEY, WORD] {
-                let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
-                ensure(!found, || format!("`{secret}` is in {name}"))?;
-            }
+        for secret in [KEY, WORD] {
+            let found = self.place.holds(secret);
+            ensure(found.is_none(), || format!("`{secret}` is in {}", found.unwrap_or_default()))?;
         }
         Ok(())
     }
@@ -293,7 +265,7 @@ impl<'p> Scene<'p> {
         let checked = self.trefoil(&["store", "check"]);
         ensure(checked.code == 0, || format!("store check: {}{}", checked.out, checked.err))?;
         let run = self.run.clone().unwrap_or_default();
-        let last = self.journal(&run, self.store().to_str().unwrap())?;
+        let last = self.journal(&run, &self.place.store())?;
         let asked = self.provider.asked();
         for (journal, before) in &self.cuts {
             ensure(last.0.starts_with(&journal.0), || format!("{:?}\nhas become\n{:?}", journal.0, last.0))?;
@@ -320,16 +292,6 @@ impl<'p> Scene<'p> {
 fn lasts(event: &Json) -> bool {
     let passing = event["event"] == "text_delta" || event["event"] == "warning";
     !passing && event["error"]["code"] != "JOURNAL_ERROR"
-}
-
-/// Cuts the log in the last write that may not have reached the disk.
-fn tear(log: &Path, calls: &str) {
-    if let Some((at, length)) = strace::unsure(calls, log)
-        && let Ok(file) = std::fs::OpenOptions::new().write(true).open(log)
-        && file.metadata().unwrap().len() >= at + length
-    {
-        file.set_len(at + length / 2).unwrap();
-    }
 }
 
 fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {

@@ -2,10 +2,11 @@
 //!
 //! Each program is run once under `strace`, which writes down what it asks the system for. Then it is run again for every commit
 //! and every call that leaves the process, and `strace` kills it there: nothing in the binary knows of that. A disk that is full,
-//! or that fails, is made the same way. After each, the run is resumed until it ends, and compared with the first one:
+//! or that fails, is made the same way. Runs in a file and runs on a database server are both cut off. After each, the run is resumed until it ends, and compared with the first one:
 //! see [`case`].
 //!
-//! `TREFOIL_CRASH=all` takes every point, and fails where `strace` is missing. Without it, some points are taken, so that whoever
+//! `TREFOIL_CRASH=all` takes every point of runs in a file and an even choice of those on a server, `TREFOIL_CRASH=every` every one of
+//! both; either fails where `strace` is missing. Without it, some points are taken, so that whoever
 //! runs all tests need not wait for minutes. `TREFOIL_CRASH=NAME` takes every point of one program.
 #![cfg(target_os = "linux")]
 #![allow(
@@ -19,6 +20,7 @@
 
 mod case;
 mod journal;
+mod place;
 mod programs;
 #[path = "../cli/provider.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
@@ -29,73 +31,116 @@ mod strace;
 mod world;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use case::{Act, Case, Scene, Whole};
+use place::Prepared;
 use programs::{PROGRAMS, Program};
-use strace::{Point, What, some};
+use strace::{Kept, Point, What, some};
 use world::{Folder, finish};
 
-/// Points for each program, unless all of them are wanted.
+/// Points for each program, unless somebody wants more.
 const FEW: usize = 3;
+/// The same on a database server, where each takes longer, if all programs are cut off.
+const SOME: usize = 16;
 
 #[test]
 fn a_run_that_is_cut_off_anywhere_ends_as_if_nothing_had_happened() {
+    let Some(wanted) = wanted() else { return };
+    let folder = Folder::new();
+    let store = folder.path().join("runs.db");
+    prepare(&folder, store.to_str().unwrap());
+    cut_off_everywhere(&Prepared::File(store), &wanted, wanted.most(FEW, usize::MAX));
+}
+
+#[test]
+#[cfg(feature = "postgres")]
+fn the_same_holds_for_runs_on_a_database_server() {
+    let Some(wanted) = wanted() else { return };
+    let Some(server) = testbed::postgres::server() else { return };
+    let (folder, database) = (Folder::new(), server.database());
+    prepare(&folder, &server.local_address(&database));
+    cut_off_everywhere(&Prepared::Server(server, database), &wanted, wanted.most(1, SOME));
+}
+
+/// Which programs are cut off, and how often.
+struct Wanted(Option<String>);
+
+impl Wanted {
+    fn is(&self, program: &Program) -> bool {
+        self.0.as_deref().is_none_or(|name| ["all", "every", program.name].contains(&name))
+    }
+
+    /// `few`: if nobody wants to wait. `some`: if all programs are cut off.
+    fn most(&self, few: usize, some: usize) -> usize {
+        match self.0.as_deref() {
+            None => few,
+            Some("all") => some,
+            Some(_) => usize::MAX,
+        }
+    }
+}
+
+/// None: nothing can be killed here, and nobody asked for it.
+fn wanted() -> Option<Wanted> {
     let wanted = std::env::var("TREFOIL_CRASH").ok();
     if !strace::exists() {
         assert!(wanted.is_none(), "`strace` is not installed");
         eprintln!("skipped: `strace` is not installed, so nothing was killed");
-        return;
+        return None;
     }
-    let folder = Folder::new();
-    let store = folder.path().join("runs.db");
+    Some(Wanted(wanted))
+}
+
+/// Makes a store with nothing in it.
+fn prepare(folder: &Folder, store: &str) {
     folder.write(
         "hello.yaml",
         "id: hello\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: P.\n",
     );
     let mut create = folder.command(&["run", "hello.yaml", "--model", "embedded"]);
-    create.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", &store);
+    create.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", store);
     finish(create).exits(0);
-    folder.trefoil(&["store", "prune", "--keep", "0s", "--store", store.to_str().unwrap()]).exits(0);
+    folder.trefoil(&["store", "prune", "--keep", "0s", "--store", store]).exits(0);
+}
 
-    let programs: Vec<&Program> =
-        PROGRAMS.iter().filter(|p| wanted.as_deref().is_none_or(|name| name == "all" || name == p.name)).collect();
+fn cut_off_everywhere(store: &Prepared, wanted: &Wanted, most: usize) {
+    let programs: Vec<&Program> = PROGRAMS.iter().filter(|program| wanted.is(program)).collect();
     let wholes: Vec<Whole> = all(&programs, |program| {
         let case = Case { acts: vec![(Act::Run, None)], torn: false };
-        Scene::new(program, &store).play(&case, None).map_err(|why| (case, why)).map(Option::unwrap)
+        Scene::new(program, store).play(&case, None).map_err(|why| (case, why)).map(Option::unwrap)
     });
-    let most = if wanted.is_some() { usize::MAX } else { FEW };
     let planned: Vec<Vec<Case>> = all(&programs, |program| {
-        plan(program, &store, most).map_err(|why| (Case::default(), format!("{}: {why}", program.name)))
+        plan(program, store, most).map_err(|why| (Case::default(), format!("{}: {why}", program.name)))
     });
     let cases: Vec<(usize, Case)> =
         planned.into_iter().enumerate().flat_map(|(n, cases)| cases.into_iter().map(move |case| (n, case))).collect();
     let reached: Vec<(usize, Option<What>)> = all(&cases, |(n, case)| {
-        let whole = Scene::new(programs[*n], &store).play(case, Some(&wholes[*n]));
+        let whole = Scene::new(programs[*n], store).play(case, Some(&wholes[*n]));
         let last = case.acts.last().and_then(|(_, point)| point.as_ref()).map(|point| point.what);
         whole
             .map(|whole| (*n, last.filter(|_| whole.is_some())))
             .map_err(|why| (case.clone(), format!("{}: {why}", programs[*n].name)))
     });
-    report(&programs, &reached);
+    report(store.kept(), &programs, &reached);
 }
 
 /// Where to cut a program off.
-fn plan(program: &Program, store: &Path, most: usize) -> Result<Vec<Case>, String> {
+fn plan(program: &Program, store: &Prepared, most: usize) -> Result<Vec<Case>, String> {
     let first = Case { acts: vec![(Act::Run, None)], torn: false };
     let watch = |case: &Case| Scene::new(program, store).watch(case);
     let shown = program.done.is_empty();
-    let run = strace::points(&watch(&first)?, shown);
+    let kept = store.kept();
+    let run = strace::points(&watch(&first)?, shown, kept);
     let at = |before: &[(Act, Option<Point>)], act: Act, point: Point| {
         let acts = before.iter().cloned().chain([(act, Some(point))]).collect();
         Case { acts, torn: false }
     };
     let mut cases: Vec<Case> = run.iter().map(|point| at(&[], Act::Run, point.clone())).collect();
     // Again while it is resumed.
-    let commits: Vec<&Point> = run.iter().filter(|point| point.call == "fsync").collect();
-    let late = commits[commits.len() * 3 / 4].clone();
+    let beats: Vec<&Point> = run.iter().filter(|point| point.call == kept.beat()).collect();
+    let late = beats[beats.len() * 3 / 4].clone();
     let mut later = vec![(vec![(Act::Run, Some(late))], Act::Resume)];
     if program.first {
         later.clear();
@@ -104,18 +149,22 @@ fn plan(program: &Program, store: &Path, most: usize) -> Result<Vec<Case>, Strin
     }
     for (before, act) in later {
         let watched = Case { acts: before.iter().cloned().chain([(act, None)]).collect(), torn: false };
-        let points = strace::points(&watch(&watched)?, shown);
+        let points = strace::points(&watch(&watched)?, shown, kept);
         let points = if program.answer.is_some() { points } else { some(points, 8) };
         cases.extend(points.into_iter().map(|point| at(&before, act, point)));
     }
+    let mut cases = some(cases, most);
+    if kept == Kept::OnServer {
+        // The server looks after its own disk.
+        return Ok(cases);
+    }
     let writes: Vec<Point> = run.iter().filter(|point| point.call == "pwrite64").cloned().collect();
-    let commits: Vec<Point> = commits.into_iter().cloned().collect();
+    let commits: Vec<Point> = beats.into_iter().cloned().collect();
     // What was written last is torn, as when the power fails before a commit is made sure of.
     let torn = some(commits.clone(), 4).into_iter().map(|point| Case { torn: true, ..at(&[], Act::Run, point) });
     let full = some(writes, 4).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Full, ..point }));
     let broken = some(commits, 3).into_iter().map(|point| at(&[], Act::Run, Point { what: What::Broken, ..point }));
     let faults: Vec<Case> = torn.chain(full).chain(broken).collect();
-    let mut cases = some(cases, most);
     cases.extend(some(faults, most));
     Ok(cases)
 }
@@ -154,13 +203,14 @@ fn all<'t, T: Sync, R: Send>(things: &'t [T], work: impl Fn(&'t T) -> Result<R, 
     results
 }
 
-fn report(programs: &[&Program], reached: &[(usize, Option<What>)]) {
+fn report(kept: Kept, programs: &[&Program], reached: &[(usize, Option<What>)]) {
     let count = |n: Option<usize>, kill: bool| {
         let of = reached.iter().filter(|(program, what)| {
             n.is_none_or(|n| n == *program) && what.is_some_and(|what| (what == What::Kill) == kill)
         });
         of.count()
     };
+    eprintln!("runs {}:", if kept == Kept::InFile { "in a file" } else { "on a database server" });
     for (n, program) in programs.iter().enumerate() {
         eprintln!(
             "{:14} {:4} kill points, {} faults of the disk",

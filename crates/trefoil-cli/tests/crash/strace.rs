@@ -23,9 +23,37 @@ pub struct Point {
     pub what: What,
 }
 
+/// Where runs are kept: what a step of one writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    InFile,
+    OnServer,
+}
+
+impl Kept {
+    /// A call that a run makes again and again once it is in the store: a commit, or a request to the provider.
+    pub fn beat(self) -> &'static str {
+        match self {
+            Self::InFile => "fsync",
+            Self::OnServer => "writev",
+        }
+    }
+}
+
 /// The calls that matter: what reaches the disk, what leaves the process and comes back, and what starts others.
-const CALLS: &[&str] =
-    &["fsync", "pwrite64", "ftruncate", "unlink", "connect", "writev", "recvfrom", "write", "clone3", "pidfd_open"];
+const CALLS: &[&str] = &[
+    "fsync",
+    "pwrite64",
+    "ftruncate",
+    "unlink",
+    "connect",
+    "sendto",
+    "writev",
+    "recvfrom",
+    "write",
+    "clone3",
+    "pidfd_open",
+];
 
 /// Whether it is on this machine.
 pub fn exists() -> bool {
@@ -108,10 +136,11 @@ fn read(log: &str) -> Vec<Call<'_>> {
 }
 
 /// Where to kill: at every `fsync` (a commit), before its first and its last write, at everything that leaves the process or
-/// starts something. Of what was shown, of what came in and of further writes some, evenly.
+/// starts something. Of what was shown, of what came in and of further writes some, evenly. What comes in from a database server is
+/// what it says about a commit: whoever is killed there does not know that it was made.
 ///
 /// `strace` counts the calls of each thread for itself: a point is the thread's that gets there first.
-pub fn points(log: &str, shown: bool) -> Vec<Point> {
+pub fn points(log: &str, shown: bool, kept: Kept) -> Vec<Point> {
     let calls = read(log);
     let all = |name: &str, but: &dyn Fn(&Call<'_>) -> bool| {
         let mut numbers: Vec<usize> = calls.iter().filter(|c| c.name == name && but(c)).map(|c| c.n).collect();
@@ -123,10 +152,11 @@ pub fn points(log: &str, shown: bool) -> Vec<Point> {
     let mut add = |call: &'static str, numbers: Vec<usize>| {
         points.extend(numbers.into_iter().map(|n| Point { call, n, what: What::Kill }));
     };
-    for call in ["fsync", "ftruncate", "unlink", "connect", "writev", "clone3", "pidfd_open"] {
+    for call in ["fsync", "ftruncate", "unlink", "connect", "sendto", "writev", "clone3", "pidfd_open"] {
         add(call, all(call, &|_| true));
     }
-    add("recvfrom", some(all("recvfrom", &|_| true), 6));
+    let answers = if kept == Kept::OnServer { usize::MAX } else { 6 };
+    add("recvfrom", some(all("recvfrom", &|_| true), answers));
     if shown {
         add("write", some(all("write", &|c| c.first == "1"), 6));
     }

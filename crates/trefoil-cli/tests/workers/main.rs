@@ -64,6 +64,23 @@ struct Scene {
     runtime: tokio::runtime::Runtime,
 }
 
+/// A process that does not outlive the test, however that ends.
+struct Worker(Child);
+
+impl Worker {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 impl Scene {
     fn new(server: Server) -> Self {
         let url = server.address(&server.database());
@@ -87,12 +104,12 @@ impl Scene {
         });
     }
 
-    fn worker(&self, args: &[&str]) -> Child {
+    fn worker(&self, args: &[&str]) -> Worker {
         let mut command = self.folder.command(&[&["worker", "--quiet"], args].concat());
         command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", &self.url).env("OPENAI_API_KEY", KEY);
         command.env("OPENAI_BASE_URL", self.provider.address()).stdout(Stdio::null());
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("log")).unwrap();
-        command.stderr(log).spawn().unwrap()
+        Worker(command.stderr(log).spawn().unwrap())
     }
 
     fn log(&self) -> String {
@@ -118,7 +135,7 @@ fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_pa
     scene.submit(runs, "run ");
     let began = Instant::now();
     let args = ["--concurrency", "4", "--lease", "2"];
-    let mut workers: Vec<Child> = (0..WORKERS).map(|_| scene.worker(&args)).collect();
+    let mut workers: Vec<Worker> = (0..WORKERS).map(|_| scene.worker(&args)).collect();
     // The same sequence each time; when it happens differs.
     let (mut chance, mut kills, mut next_kill, mut crashed) = (7_u64, 0, 1, false);
     loop {
@@ -141,17 +158,13 @@ fn whatever_happens_to_workers_and_the_database_every_run_ends_and_nothing_is_pa
         if counts["completed"] >= next_kill {
             next_kill = counts["completed"] + 1 + (chance >> 50) % 4;
             let n = (chance >> 40) as usize % WORKERS;
-            workers[n].kill().unwrap();
-            workers[n].wait().unwrap();
+            workers[n].kill();
             kills += 1;
             workers[n] = scene.worker(&args);
         }
     }
     let took = began.elapsed();
-    for mut worker in workers {
-        worker.kill().unwrap();
-        worker.wait().unwrap();
-    }
+    workers.iter_mut().for_each(Worker::kill);
     assert!(crashed && kills > 0, "{kills} kills");
     assert!(!scene.log().contains("panicked"), "{}", scene.log());
     let (calls, lost) = scene.runtime.block_on(paid_once(&scene, runs));
@@ -228,9 +241,9 @@ fn more_workers_share_the_work() {
     for workers in [1, 2, 4] {
         scene.submit(runs, &format!("with {workers} workers "));
         let began = Instant::now();
-        let all: Vec<Child> = (0..workers).map(|_| scene.worker(&["--concurrency", "16", "--once"])).collect();
+        let all: Vec<Worker> = (0..workers).map(|_| scene.worker(&["--concurrency", "16", "--once"])).collect();
         for mut worker in all {
-            assert!(worker.wait().unwrap().success(), "{}", scene.log());
+            assert!(worker.0.wait().unwrap().success(), "{}", scene.log());
         }
         let counts = scene.counts();
         let took = began.elapsed().as_secs_f64();
