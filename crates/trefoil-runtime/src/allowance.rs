@@ -45,13 +45,13 @@ impl Used {
 /// What one run may use.
 #[derive(Debug, Default)]
 pub struct Allowance {
-    state: Mutex<State>,
+    state: Mutex<Spending>,
     /// The call that this run is of.
-    above: Option<Part>,
+    above: Option<Share>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Spending {
     limit: Room,
     /// As the run's machine knows it.
     own: Used,
@@ -66,7 +66,7 @@ struct Beneath {
     room: Room,
 }
 
-impl State {
+impl Spending {
     fn all(&self) -> Used {
         self.beneath.values().fold(self.own, |all, part| all.plus(part.used))
     }
@@ -74,7 +74,7 @@ impl State {
 
 /// The part of a run's allowance that one call of a tool has.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct Share {
     of: Arc<Allowance>,
     key: Key,
     /// What the run has counted of the same call before: it was made, and is made again.
@@ -85,11 +85,11 @@ pub struct Part {
 
 impl Allowance {
     /// Of a run, which may be of a call of another one.
-    pub(crate) fn new(above: Option<Part>) -> Arc<Self> {
+    pub(crate) fn new(above: Option<Share>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), above })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Spending> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,9 +99,9 @@ impl Allowance {
     }
 
     /// The part of a call that begins, for which the flows around it leave so much.
-    pub(crate) fn part(self: &Arc<Self>, key: &Key, room: Room, counted: Usage) -> Part {
+    pub(crate) fn part(self: &Arc<Self>, key: &Key, room: Room, counted: Usage) -> Share {
         self.state().beneath.insert(key.clone(), Beneath { used: Used::default(), room });
-        Part { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
+        Share { of: self.clone(), key: key.clone(), counted, refused: Arc::default() }
     }
 
     /// The operator's limits are these, and so much is known to the run's machine: calls that are not open any more are in it.
@@ -135,7 +135,7 @@ impl Allowance {
     }
 }
 
-impl Part {
+impl Share {
     /// What the run above has counted of this call before.
     pub fn counted(&self) -> Usage {
         self.counted
@@ -152,7 +152,7 @@ impl Part {
             let state = self.of.state();
             let room = state.beneath.get(&self.key).and_then(|part| part.room.cost_micro);
             let left = state.limit.cost_micro.map(|limit| limit.saturating_sub(state.all().cost_micro));
-            (room.into_iter().chain(left).min(), self.of.above.as_ref().and_then(Part::money))
+            (room.into_iter().chain(left).min(), self.of.above.as_ref().and_then(Share::money))
         };
         let left = own.into_iter().chain(above).min()?;
         Some(left.saturating_add(self.counted.cost_micro))

@@ -16,7 +16,7 @@ pub mod driver;
 pub mod limits;
 pub mod ports;
 
-pub use allowance::{Allowance, Part};
+pub use allowance::{Allowance, Share};
 pub use driver::{Cancel, OnUnknown, Options, Recovery, RunOutcome};
 pub use limits::{HostLimits, Places, ProviderLimits};
 pub use ports::{

@@ -156,11 +156,11 @@ struct Pace {
 #[derive(Debug, Default)]
 struct Recent {
     next: u64,
-    begun: VecDeque<Begun>,
+    begun: VecDeque<PacedCall>,
 }
 
 #[derive(Debug)]
-struct Begun {
+struct PacedCall {
     id: u64,
     at: Instant,
     tokens: u64,
@@ -213,7 +213,7 @@ impl Pace {
         }
         let id = recent.next;
         recent.next += 1;
-        recent.begun.push_back(Begun { id, at: now, tokens });
+        recent.begun.push_back(PacedCall { id, at: now, tokens });
         Ok(id)
     }
 

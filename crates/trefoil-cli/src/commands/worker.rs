@@ -9,7 +9,7 @@ use trefoil::internals::{Owner, settings};
 use super::run::followed;
 use crate::run::{HostArgs, Unknown};
 use crate::store::{DurabilityArg, StoreArgs};
-use crate::worker::{Limits, Worker};
+use crate::worker::{Worker, Workload};
 
 /// Work on runs that wait for a process: those started with `run --detach`, and those that others left
 #[derive(Args)]
@@ -54,6 +54,6 @@ fn start(args: &WorkerArgs) -> Result<u8, u8> {
     let owner = Owner::of_process_with_lease(store, u64::from(args.lease) * 1_000);
     let recovery = args.unknown.map_or(settings.recovery, Unknown::recovery);
     let engine = args.host.without_people(Engine::new(), &settings).recovery(recovery).owned(owner.clone());
-    let limits = Limits { concurrency: usize::from(args.concurrency), once: args.once };
-    Worker::new(owner, engine, limits, args.quiet).work()
+    let workload = Workload { concurrency: usize::from(args.concurrency), once: args.once };
+    Worker::new(owner, engine, workload, args.quiet).work()
 }

@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// How much it works.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct Workload {
     /// Runs at a time.
     pub concurrency: usize,
     /// Until no run waits.
@@ -45,19 +45,19 @@ pub struct Limits {
 pub struct Worker {
     store: Arc<dyn Store>,
     engine: Engine,
-    limits: Limits,
+    workload: Workload,
     quiet: bool,
     owner: Arc<Owner>,
     /// Those that this process works on, and how to stop them.
     under_way: BTreeMap<String, Cancel>,
-    work: JoinSet<(String, Ended)>,
+    work: JoinSet<(String, WorkEnd)>,
     /// Those that could not go on here, until when they are left to others, and how long that was.
     elsewhere: BTreeMap<String, (Instant, Duration)>,
     reclaimed: Option<Instant>,
 }
 
 /// What came of working on a run.
-enum Ended {
+enum WorkEnd {
     /// It was run.
     Outcome(Box<RunOutcome>),
     /// Somebody else has it, or it is over.
@@ -68,11 +68,11 @@ enum Ended {
 
 impl Worker {
     /// As an owner of runs in its store, with an engine that is the same owner.
-    pub fn new(owner: Arc<Owner>, engine: Engine, limits: Limits, quiet: bool) -> Self {
+    pub fn new(owner: Arc<Owner>, engine: Engine, workload: Workload, quiet: bool) -> Self {
         Self {
             store: owner.store().clone(),
             engine,
-            limits,
+            workload,
             quiet,
             owner,
             under_way: BTreeMap::new(),
@@ -88,7 +88,11 @@ impl Worker {
         let runtime = runtime.map_err(|error| crate::commands::run::cannot_start(&error))?;
         let code = runtime.block_on(async {
             let mut signals = Signals::new().map_err(|error| crate::commands::run::cannot_start(&error))?;
-            self.say(&format!("working on the runs in {}, {} at a time", self.store.place(), self.limits.concurrency));
+            self.say(&format!(
+                "working on the runs in {}, {} at a time",
+                self.store.place(),
+                self.workload.concurrency
+            ));
             let stopped = {
                 let mut asked = pin!(signals.next());
                 loop {
@@ -99,7 +103,7 @@ impl Worker {
                             false
                         }
                     };
-                    if idle && self.limits.once {
+                    if idle && self.workload.once {
                         break false;
                     }
                     tokio::select! {
@@ -126,7 +130,7 @@ impl Worker {
     }
 
     fn has_room(&self) -> bool {
-        self.under_way.len() < self.limits.concurrency
+        self.under_way.len() < self.workload.concurrency
     }
 
     /// Takes as many runs as there is room for. Whether none waits and none is under way.
@@ -135,7 +139,7 @@ impl Worker {
             self.reclaimed = Some(Instant::now());
             self.store.reclaim(now(&*self.store)).await?;
         }
-        let room = self.limits.concurrency.saturating_sub(self.under_way.len());
+        let room = self.workload.concurrency.saturating_sub(self.under_way.len());
         if room > 0 {
             let time = Instant::now();
             let left = self.elsewhere.iter().filter(|(_, (until, _))| *until > time).map(|(run, _)| run.clone());
@@ -156,7 +160,7 @@ impl Worker {
         });
     }
 
-    fn ended(&mut self, ended: Result<(String, Ended), tokio::task::JoinError>) {
+    fn ended(&mut self, ended: Result<(String, WorkEnd), tokio::task::JoinError>) {
         let (run, ended) = match ended {
             Ok(ended) => ended,
             Err(error) => match error.try_into_panic() {
@@ -166,14 +170,14 @@ impl Worker {
         };
         let interrupted = self.under_way.remove(&run).is_some_and(|cancel| cancel.is_cancelled());
         match ended {
-            Ended::Taken => {}
-            Ended::Refused(why) => {
+            WorkEnd::Taken => {}
+            WorkEnd::Refused(why) => {
                 if !self.elsewhere.contains_key(&run) {
                     output::warning(&format!("run {run} cannot continue here: {why}"));
                 }
                 self.leave(run);
             }
-            Ended::Outcome(outcome) => {
+            WorkEnd::Outcome(outcome) => {
                 self.say(&line::ended(&outcome));
                 // What it lacks is not here: another worker may have it.
                 let stuck = outcome.continues && outcome.waiting.is_empty() && outcome.result.is_err();
@@ -220,15 +224,15 @@ impl Worker {
 }
 
 /// Goes on with a run that this process has. Dropping it gives it back.
-async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> Ended {
+async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, quiet: bool) -> WorkEnd {
     use trefoil::Error;
     let refused = |error: Error| match error {
         Error::Store(
             StoreError::Held { .. } | StoreError::Ended { .. } | StoreError::NoRun { .. } | StoreError::NotHeld { .. },
-        ) => Ended::Taken,
+        ) => WorkEnd::Taken,
         // It is tried again as soon as the store answers.
-        Error::Store(error) if error.is_of_the_store() => Ended::Taken,
-        error => Ended::Refused(line::why(&error)),
+        Error::Store(error) if error.is_of_the_store() => WorkEnd::Taken,
+        error => WorkEnd::Refused(line::why(&error)),
     };
     let run = hold.run().to_owned();
     let stored = match Stored::read(store, &run).await {
@@ -255,5 +259,5 @@ async fn go_on(store: &dyn Store, engine: &Engine, hold: Hold, cancel: &Cancel, 
             outcome.await
         }
     };
-    Ended::Outcome(Box::new(outcome))
+    WorkEnd::Outcome(Box::new(outcome))
 }

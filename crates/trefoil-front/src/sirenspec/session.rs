@@ -75,7 +75,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
     let roles = roles(&calls, entries);
     let Calls { callees_first, files, lost, found } = calls;
     let (builder, done) = (Builder::default(), HashMap::default());
-    let mut session = Session { references, found, builder, done, units: Vec::new() };
+    let mut session = FileSession { references, found, builder, done, units: Vec::new() };
     for at in callees_first {
         let (Some(document), Some(file)) = (project.documents.get(at), files.get(&at)) else { continue };
         let Some(manifest) = &file.manifest else { continue };
@@ -86,7 +86,7 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
             session.found.absorb(findings.into_inner());
         }
     }
-    let Session { references, found, builder, units, done } = session;
+    let FileSession { references, found, builder, units, done } = session;
     let flow = |at: &usize| Some((*at, done.get(&(*at, None))?.flow));
     let entries: Vec<_> = entries.iter().filter_map(flow).collect();
     let mut opened: Vec<(usize, usize)> = files.iter().map(|(at, file)| (file.number, *at)).collect();
@@ -119,7 +119,7 @@ fn roles(calls: &Calls<'_>, entries: &[usize]) -> HashMap<usize, BTreeSet<Role>>
     roles
 }
 
-struct Session<'p> {
+struct FileSession<'p> {
     references: References<'p>,
     found: Findings,
     builder: Builder,
@@ -127,7 +127,7 @@ struct Session<'p> {
     units: Vec<Unit<'p>>,
 }
 
-impl<'p> Session<'p> {
+impl<'p> FileSession<'p> {
     fn unit(
         &mut self,
         reader: &Reader<'_>,

@@ -13,7 +13,7 @@ use super::drafts::Drafts;
 use super::fill::SeenValues;
 use super::model;
 use super::watch::Watch;
-use crate::allowance::Part;
+use crate::allowance::Share;
 use crate::limits::CallPermit;
 use crate::ports::{Asked, CallSite, CommandOutput, Decided, Meter, Ports, ToolError};
 use trefoil_machine::error::{Cause, RunError};
@@ -155,7 +155,7 @@ pub async fn perform(
         Request::Model(request) => model::call(&at, request).await,
         Request::Tool(request) => {
             let (result, repeatable) = tool(&at, request).await;
-            let counted = meter.part().map(Part::counted).unwrap_or_default();
+            let counted = meter.part().map(Share::counted).unwrap_or_default();
             Came { usage: meter.told().map(|usage| usage.beyond(counted)), repeatable, ..result.into() }
         }
         Request::Describe(wanted) => describe(&at, wanted).await.into(),

@@ -33,7 +33,7 @@ use trefoil_ir::{Program, SEMANTICS};
 use trefoil_prices::Price;
 use trefoil_template::{HoleKind, Value};
 
-use crate::allowance::Part;
+use crate::allowance::Share;
 use crate::limits::Places;
 use crate::ports::{Journal, JournalError, Ports, Secret};
 use trefoil_machine::error::RunError;
@@ -83,7 +83,7 @@ pub struct Options {
     /// The same by their values: keys of providers.
     pub keys: Vec<Secret>,
     /// The part of another run's allowance that the run has, if it was started by one of that run's tools.
-    pub within: Option<Part>,
+    pub within: Option<Share>,
     /// The files that the program was made of, for the journal.
     pub sources: Vec<SourceFile>,
     /// How they make it, for the journal: see [`Identity::bundle`].

@@ -119,7 +119,7 @@ enum Next {
 }
 
 /// How the turns of a run end.
-enum Ended {
+enum TurnsEnd {
     With(Result<Value, RunError>),
     Suspended(Suspended),
 }
@@ -167,15 +167,15 @@ impl Driver {
     pub async fn drive(mut self: Box<Self>, output: Output) -> RunOutcome {
         match self.turns(output).await {
             // Each run has its end once, and waits for long before it: the room for it is made then.
-            Ended::With(result) => Box::pin(self.end(result)).await,
-            Ended::Suspended(suspended) => {
+            TurnsEnd::With(result) => Box::pin(self.end(result)).await,
+            TurnsEnd::Suspended(suspended) => {
                 self.wind_down().await;
                 self.outcome(Err(suspend::error(&suspended.waiting)), suspended.waiting)
             }
         }
     }
 
-    async fn turns(&mut self, output: Output) -> Ended {
+    async fn turns(&mut self, output: Output) -> TurnsEnd {
         let mut turns = 0u32;
         let mut turn = self.take(output).await;
         loop {
@@ -184,20 +184,20 @@ impl Driver {
                 turn = Box::pin(self.complete(ended)).await;
             }
             if let Err(error) = turn {
-                return Ended::With(Err(error));
+                return TurnsEnd::With(Err(error));
             }
             if let Some(result) = self.finished.take() {
-                return Ended::With(*result);
+                return TurnsEnd::With(*result);
             }
             let command = |a: &&Arc<Activity>| matches!(a.request, Request::Command(_));
             let starting = self.starting.iter().map(|(activity, _)| activity);
             let next = self.asked.iter().chain(starting).find(command).cloned();
             if let Some(error) = next.and_then(|command| self.may_not(&command)) {
-                return Ended::With(Err(error));
+                return TurnsEnd::With(Err(error));
             }
             self.look_up().await;
             if let Err(error) = self.reuse() {
-                return Ended::With(Err(error));
+                return TurnsEnd::With(Err(error));
             }
             if let Some(error) = self.beyond_limits() {
                 let output = self.machine.end(error);
@@ -208,7 +208,7 @@ impl Driver {
             }
             self.schedule();
             if let Err(error) = self.commit().await {
-                return Ended::With(Err(error));
+                return TurnsEnd::With(Err(error));
             }
             self.start();
             if !self.done.is_empty() {
@@ -225,7 +225,7 @@ impl Driver {
                 }
                 Ok(Next::Cancelled) => self.stopped(),
                 Ok(Next::Suspended(suspended)) => match self.suspend(&suspended).await {
-                    Ok(()) => return Ended::Suspended(suspended),
+                    Ok(()) => return TurnsEnd::Suspended(suspended),
                     Err(error) => Err(error),
                 },
                 Err(error) => Err(error),

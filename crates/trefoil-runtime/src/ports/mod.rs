@@ -20,7 +20,7 @@ use trefoil_machine::request::{
     CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, ToolSpec, ToolUse, Usage,
 };
 
-use crate::allowance::Part;
+use crate::allowance::Share;
 use crate::driver::Cancel;
 
 pub use clock::{SystemClock, VirtualClock};
@@ -82,18 +82,18 @@ pub struct CallSite<'a> {
 #[derive(Debug, Default)]
 pub struct Meter {
     come: Mutex<(Option<Usage>, String)>,
-    part: Option<Part>,
+    part: Option<Share>,
     stop: OnceLock<Cancel>,
     secrets: Mutex<Vec<Secret>>,
 }
 
 impl Meter {
     /// Of a call of a tool, which may use a part of what its run may use.
-    pub(crate) fn of(part: Part) -> Self {
+    pub(crate) fn of(part: Share) -> Self {
         Self { part: Some(part), ..Self::default() }
     }
     /// What a run that the call starts may use: see [`Options::within`](crate::Options::within).
-    pub fn part(&self) -> Option<&Part> {
+    pub fn part(&self) -> Option<&Share> {
         self.part.as_ref()
     }
     /// The call has come by a secret: it is hidden wherever it comes back in this run, in every form, this call's own end included.

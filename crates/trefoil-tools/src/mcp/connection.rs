@@ -72,7 +72,7 @@ pub struct Connection {
 }
 
 /// How a server took the first words.
-enum Begun {
+enum Handshake {
     Open(Box<Connection>),
     /// It answered something else than what it was asked.
     Odd(Box<ClientInitializeError>),
@@ -91,11 +91,11 @@ impl Connection {
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
         match Self::begin(server.clone(), client.clone(), secrets, either).await? {
-            Begun::Open(connection) => Ok(*connection),
+            Handshake::Open(connection) => Ok(*connection),
             // It answers a question that it does not know, instead of refusing it. Nobody asks it that again.
-            Begun::Odd(_) => match Self::begin(server, client, secrets, ClientLifecycleMode::Initialize).await? {
-                Begun::Open(connection) => Ok(*connection),
-                Begun::Odd(why) => Err(refused(&why)),
+            Handshake::Odd(_) => match Self::begin(server, client, secrets, ClientLifecycleMode::Initialize).await? {
+                Handshake::Open(connection) => Ok(*connection),
+                Handshake::Odd(why) => Err(refused(&why)),
             },
         }
     }
@@ -105,7 +105,7 @@ impl Connection {
         client: Option<Client>,
         secrets: &dyn Secrets,
         lifecycle: ClientLifecycleMode,
-    ) -> Result<Begun, ToolError> {
+    ) -> Result<Handshake, ToolError> {
         let (trouble, changed) = (Trouble::default(), Arc::<AtomicBool>::default());
         let (budget, said) = (Arc::<Budget>::default(), LastWords::default());
         let mut process = None;
@@ -139,7 +139,7 @@ impl Connection {
                 if let Some(process) = process {
                     process.end(PATIENCE).await;
                 }
-                return Ok(Begun::Odd(Box::new(why)));
+                return Ok(Handshake::Odd(Box::new(why)));
             }
             Ok(Err(why)) => {
                 let ended = ending(process.as_mut(), &said).await;
@@ -149,7 +149,7 @@ impl Connection {
         };
         // A server of the other generation may have been asked in vain first.
         trouble.take();
-        Ok(Begun::Open(Box::new(Self {
+        Ok(Handshake::Open(Box::new(Self {
             server,
             peer: running.peer().clone(),
             running: Mutex::new(Some(running)),

@@ -12,7 +12,7 @@ use trefoil_machine::Effects;
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{Cancel, Part, RunOutcome, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
+use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolRequest, ToolSpec, Usage};
 #[cfg(feature = "store")]
 use trefoil_store::Status;
 use trefoil_template::Value;
@@ -93,7 +93,7 @@ impl FlowTools {
         parts.within = at.meter.part().cloned();
         #[cfg(feature = "store")]
         parts.caller.replace(at.run.to_owned());
-        let left = at.meter.part().and_then(Part::money);
+        let left = at.meter.part().and_then(Share::money);
         parts.max_cost_micro = parts.max_cost_micro.into_iter().chain(left).min();
         Engine { parts: Arc::new(parts), kept: self.engine.kept.clone() }
     }
@@ -185,7 +185,7 @@ impl Loaded {
     /// Whether a limit that its run has come to is one of its own manifest, as far as can be told.
     fn is_limited(&self, at: CallSite<'_>) -> bool {
         let fails = |flow: &trefoil_ir::Flow| flow.budget.as_ref().is_some_and(|b| b.on_exceeded == OnExceeded::Abort);
-        self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Part::was_refused)
+        self.flow.loaded().program.flows.iter().any(fails) && !at.meter.part().is_some_and(Share::was_refused)
     }
 }
 

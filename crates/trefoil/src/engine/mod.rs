@@ -129,7 +129,7 @@ struct Parts {
     /// The nesting depth of the runs that call the runs of this engine.
     depth: u32,
     /// What its runs may use of the allowance of the run whose tool they are.
-    within: Option<trefoil_runtime::Part>,
+    within: Option<trefoil_runtime::Share>,
     /// That run.
     #[cfg(feature = "store")]
     caller: Option<String>,

@@ -13,7 +13,7 @@ use trefoil_runtime::driver::{Options, run_prepared};
 #[cfg(feature = "store")]
 use trefoil_runtime::driver::{first_entry, resume_prepared};
 use trefoil_runtime::ports::{EnvSecrets, HumanInbox, NoJournal, Random, Secrets, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Clock, Part, Places, Ports, Recovery, RunOutcome};
+use trefoil_runtime::{Cancel, Clock, Places, Ports, Recovery, RunOutcome, Share};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -52,7 +52,7 @@ pub struct Ready {
     recovery: Recovery,
     hosts: Hosts,
     /// What it may use of the allowance of the run whose tool it is.
-    within: Option<Part>,
+    within: Option<Share>,
     /// That run.
     #[cfg(feature = "store")]
     caller: Option<String>,
