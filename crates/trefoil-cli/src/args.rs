@@ -105,8 +105,9 @@ fn folder(text: &str) -> Result<PathBuf, String> {
 /// `--dialect`
 #[derive(Args)]
 pub struct DialectArg {
-    /// Read the file, or every manifest in the folder, as this dialect instead of detecting it: agntz, aegis, sirenspec
-    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    #[arg(long, value_name = "NAME", value_parser = dialect, help = format!(
+        "Read the file, or every manifest in the folder, as this dialect instead of detecting it: {}", dialects()
+    ))]
     pub dialect: Option<Dialect>,
 }
 
@@ -116,10 +117,12 @@ pub struct Dialect(pub &'static dyn FrontEnd);
 
 /// Reads a dialect's name.
 pub fn dialect(name: &str) -> Result<Dialect, String> {
-    front_end(name).map(Dialect).ok_or_else(|| {
-        let all: Vec<_> = FRONT_ENDS.iter().map(|f| f.name()).collect();
-        format!("available: {}", all.join(", "))
-    })
+    front_end(name).map(Dialect).ok_or_else(|| format!("available: {}", dialects()))
+}
+
+/// The names of all dialects.
+pub fn dialects() -> String {
+    FRONT_ENDS.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Files that stand in for what an AEGIS agent gets from its host.

@@ -40,6 +40,8 @@ pub use source::Source;
 pub trait FrontEnd: Sync {
     /// `agntz`, `aegis`, `sirenspec`: as `--dialect` takes it and messages print it.
     fn name(&self) -> &'static str;
+    /// The format as prose names it, and the keys by which a person tells its files.
+    fn described(&self) -> (&'static str, &'static str);
     /// The format as a JSON Schema (draft 2020-12) with a description of every key. Unknown keys stay open: they are
     /// the checker's to report.
     fn schema(&self) -> &'static str;
@@ -47,6 +49,8 @@ pub trait FrontEnd: Sync {
     fn policy(&self) -> &'static Policy;
     /// The keys (with their places) that speak for this dialect; none: not this one.
     fn evidence(&self, root: &Node) -> Vec<Evidence>;
+    /// Whether a text that could not be parsed may be of this dialect. `has`: whether a line starts with a key.
+    fn resembles(&self, text: &str, has: &dyn Fn(&str) -> bool) -> bool;
     /// What a document is that belongs to this dialect without being a unit of it (a skill file, say), as a message
     /// names it. Asked only if there is no evidence.
     fn companion(&self, _root: &Node) -> Option<&'static str> {

@@ -9,7 +9,7 @@ use trefoil::internals::render::{RenderQuestion, answer_line, bad_question};
 use trefoil_template::state::{Failure, TextKind, Traced};
 use trefoil_template::{Object, Value};
 
-use crate::args::{Dialect, dialect};
+use crate::args::{Dialect, dialect, dialects};
 use crate::{exit, output};
 
 /// Bytes of a state.
@@ -18,8 +18,13 @@ const STATE_BYTES: u64 = 64 << 20;
 /// Render one template or condition against a state
 #[derive(Args)]
 pub struct Render {
-    /// Template dialect: agntz, aegis, sirenspec
-    #[arg(long, value_name = "NAME", value_parser = dialect, required_unless_present = "jsonl")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = dialect,
+        required_unless_present = "jsonl",
+        help = format!("Template dialect: {}", dialects())
+    )]
     dialect: Option<Dialect>,
     /// JSON or YAML file with the state, an object (`-` for stdin); `env` comes from this file too
     #[arg(long, value_name = "FILE")]

@@ -9,7 +9,7 @@ use super::manifest::{self, Unit};
 use crate::Evidence;
 
 /// What every `apiVersion` of the format starts with.
-const OWNER: &str = "100monkeys.ai/";
+pub const OWNER: &str = "100monkeys.ai/";
 
 /// Words for `kind` that a unit has.
 const KINDS: [&str; 3] = ["Agent", "AgentManifest", "Workflow"];

@@ -31,6 +31,9 @@ impl FrontEnd for Aegis {
     fn name(&self) -> &'static str {
         "aegis"
     }
+    fn described(&self) -> (&'static str, &'static str) {
+        ("AEGIS", "its `apiVersion` and `kind`")
+    }
     fn schema(&self) -> &'static str {
         include_str!("../../schemas/aegis.json")
     }
@@ -39,6 +42,9 @@ impl FrontEnd for Aegis {
     }
     fn evidence(&self, root: &Node) -> Vec<Evidence> {
         evidence::of(root)
+    }
+    fn resembles(&self, text: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        has("apiVersion") && text.contains(evidence::OWNER)
     }
     fn companion(&self, root: &Node) -> Option<&'static str> {
         evidence::companion(root)

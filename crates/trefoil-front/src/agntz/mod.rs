@@ -39,6 +39,9 @@ impl FrontEnd for Agntz {
     fn name(&self) -> &'static str {
         NAME
     }
+    fn described(&self) -> (&'static str, &'static str) {
+        ("agntz", "`id` and `kind`")
+    }
     fn schema(&self) -> &'static str {
         include_str!("../../schemas/agntz.json")
     }
@@ -47,6 +50,9 @@ impl FrontEnd for Agntz {
     }
     fn evidence(&self, root: &Node) -> Vec<Evidence> {
         evidence::of(root)
+    }
+    fn resembles(&self, _text: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        has("id") && ["kind", "instruction", "steps", "branches"].into_iter().any(has)
     }
     fn companion(&self, root: &Node) -> Option<&'static str> {
         evidence::companion(root)

@@ -33,6 +33,10 @@ impl FrontEnd for SirenSpec {
         "sirenspec"
     }
 
+    fn described(&self) -> (&'static str, &'static str) {
+        ("SirenSpec", "`version` and `nodes`")
+    }
+
     fn schema(&self) -> &'static str {
         include_str!("../../schemas/sirenspec.json")
     }
@@ -43,6 +47,10 @@ impl FrontEnd for SirenSpec {
 
     fn evidence(&self, root: &Node) -> Vec<Evidence> {
         evidence::of(root)
+    }
+
+    fn resembles(&self, _text: &str, has: &dyn Fn(&str) -> bool) -> bool {
+        has("nodes") && (has("version") || has("agents") || has("edges"))
     }
 
     fn companion(&self, root: &Node) -> Option<&'static str> {

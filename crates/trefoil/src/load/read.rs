@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trefoil_check::Suppressions;
-use trefoil_front::{Detection, Evidence, FrontEnd, detect};
+use trefoil_front::{Detection, Evidence, FRONT_ENDS, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node, Parsed};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 use trefoil_template::Value;
@@ -285,10 +285,7 @@ pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     }
     let text = files.get(manifest.file).map_or("", |f| f.text());
     let has = |key: &str| text.lines().any(|l| l.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
-    let agntz = has("id") && ["kind", "instruction", "steps", "branches"].into_iter().any(has);
-    let aegis = has("apiVersion") && text.contains("100monkeys.ai/");
-    let sirenspec = has("nodes") && (has("version") || has("agents") || has("edges"));
-    !(agntz || aegis || sirenspec)
+    !FRONT_ENDS.iter().any(|front| front.resembles(text, &has))
 }
 
 /// What is said about a file that is no dialect's, or of two.
@@ -311,14 +308,14 @@ pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Op
                 }
                 root => match root.as_ref().and_then(trefoil_front::companion) {
                     Some(what) => (rules::NOT_A_UNIT, format!("this is {what}")),
-                    None => (rules::UNKNOWN_DIALECT, "this is not an agntz, AEGIS or SirenSpec file".to_owned()),
+                    None => (rules::UNKNOWN_DIALECT, format!("this is not an {} file", formats())),
                 },
             };
             let d = Diagnostic::new(rule, severity, at, message);
             Some(if named && rule == rules::UNKNOWN_DIALECT {
-                d.help(
-                    "agntz has `id` and `kind`, AEGIS has its `apiVersion` and `kind`, SirenSpec has `version` and `nodes`; or choose one with `--dialect`",
-                )
+                let keys = FRONT_ENDS.iter().map(|front| front.described());
+                let keys: Vec<_> = keys.map(|(name, keys)| format!("{name} has {keys}")).collect();
+                d.help(format!("{}; or choose one with `--dialect`", keys.join(", ")))
             } else {
                 d
             })
@@ -341,6 +338,13 @@ pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Op
             Some(d)
         }
     }
+}
+
+/// Every format: `agntz, AEGIS or SirenSpec`.
+fn formats() -> String {
+    let names: Vec<_> = FRONT_ENDS.iter().map(|front| front.described().0).collect();
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
 }
 
 fn first_key(root: Option<&Node>) -> Span {

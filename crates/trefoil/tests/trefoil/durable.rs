@@ -156,8 +156,8 @@ fn a_run_that_nobody_knows_and_an_engine_without_a_store_say_so() {
 #[test]
 fn what_the_store_keeps_makes_the_same_program() {
     let mut targets = Vec::new();
-    for dialect in ["aegis", "agntz", "sirenspec"] {
-        let folder = root().join("examples").join(dialect);
+    for front in trefoil_front::FRONT_ENDS {
+        let folder = root().join("examples").join(front.name());
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "yaml") {
