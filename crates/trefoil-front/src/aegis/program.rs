@@ -1,7 +1,6 @@
 //! Documents and every agent and workflow that they name, as one program. Each unit is read, its names are gathered, its texts
 //! bound, and then it is lowered, which is what tells whom it calls.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
@@ -131,8 +130,7 @@ impl DocumentReading<'_> {
         };
         let project = self.project;
         let document = project.documents.get(at)?;
-        let findings = RefCell::new(self.found.apart());
-        let reader = Reader::of(project, document, &findings);
+        let reader = Reader::of(project, document, self.found.apart());
         let known = self.files.get(&(at, sort)).cloned();
         let first = known.is_none();
         let read = known.unwrap_or_else(|| read(&reader, document, sort));
@@ -142,7 +140,7 @@ impl DocumentReading<'_> {
             ReadUnit::Workflow(workflow) => self::workflow(lowering, &reader, document, workflow),
         });
         let (content, flow) = unit.unzip();
-        let mut findings = findings.into_inner();
+        let mut findings = reader.into_findings();
         if first {
             self.units.extend(content.map(|content| Unit { document: at, content }));
         } else {

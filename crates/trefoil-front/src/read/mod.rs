@@ -80,10 +80,10 @@ pub struct KeyLine {
     pub follows: bool,
 }
 
-/// One file being read: where its findings go.
+/// One file being read, and what is found in it.
 pub struct Reader<'d> {
     source: Source<'d>,
-    findings: &'d RefCell<Findings>,
+    findings: RefCell<Findings>,
 }
 
 impl<'d> Deref for Reader<'d> {
@@ -94,18 +94,13 @@ impl<'d> Deref for Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
-    /// A reader of one file.
-    pub fn new(file: FileId, findings: &'d RefCell<Findings>) -> Self {
-        Self { source: Source::new(file, None), findings }
+    /// A reader of a document of a project, with its text. It adds to these findings.
+    pub fn of(project: &'d Project, document: &Document, findings: Findings) -> Self {
+        Self { source: Source::of(project, document), findings: RefCell::new(findings) }
     }
-    /// A reader of a document of a project, with its text.
-    pub fn of(project: &'d Project, document: &Document, findings: &'d RefCell<Findings>) -> Self {
-        Self { source: Source::of(project, document), findings }
-    }
-    /// The same with the file's text, which shows the layout.
-    #[must_use]
-    pub fn with_text(self, text: Option<&'d str>) -> Self {
-        Self { source: Source::new(self.file, text), ..self }
+    /// All that was found.
+    pub fn into_findings(self) -> Findings {
+        self.findings.into_inner()
     }
     /// Books the room that a pattern takes when it is compiled: about how many bytes, none if it does not compile. An error: all
     /// of this reader's together take more than those of a program may; whether this is the first that does.
@@ -129,9 +124,9 @@ impl<'d> Reader<'d> {
     }
     /// Reads something in which no mistake may be an error: those that would be are warnings.
     pub fn at_most_warnings(&self, read: impl FnOnce(&Reader<'_>)) {
-        let findings = RefCell::new(self.findings.borrow().apart());
-        read(&Reader { findings: &findings, ..*self });
-        let Findings { diagnostics, facts, blocks, .. } = findings.into_inner();
+        let reader = Reader { source: self.source, findings: RefCell::new(self.findings.borrow().apart()) };
+        read(&reader);
+        let Findings { diagnostics, facts, blocks, .. } = reader.into_findings();
         for d in diagnostics.into_sorted() {
             self.report(Diagnostic { severity: d.severity.min(Severity::Warning), ..d });
         }

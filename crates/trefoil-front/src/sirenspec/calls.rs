@@ -1,7 +1,6 @@
 //! Which files call which: each is read once, and all references between them are followed before any is bound. Works off a
 //! list instead of recursing.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
@@ -85,8 +84,7 @@ impl<'p> Calls<'p> {
     /// Reads a file, and finds what its nodes call. Who calls a file that is `open` closes a ring.
     fn read(&mut self, project: &'p Project, references: &References<'p>, document: usize, open: &[usize]) {
         let Some(found) = project.documents.get(document) else { return };
-        let findings = RefCell::new(self.found.apart());
-        let reader = Reader::of(project, found, &findings);
+        let reader = Reader::of(project, found, self.found.apart());
         let manifest = manifest::read(&reader, &found.root).map(Arc::new);
         let file =
             File { number: self.files.len(), manifest, calls: Vec::new(), depths: Depths::default(), open: true };
@@ -100,7 +98,7 @@ impl<'p> Calls<'p> {
         if let Some(file) = self.files.get_mut(&document) {
             file.calls = calls;
         }
-        self.found.absorb(findings.into_inner());
+        self.found.absorb(reader.into_findings());
     }
 
     fn call(
@@ -138,8 +136,7 @@ impl<'p> Calls<'p> {
             let depths = file.depths;
             let nodes = file.manifest.iter().flat_map(|manifest| &manifest.nodes);
             let mut deeper = Vec::new();
-            let findings = RefCell::new(self.found.apart());
-            let reader = Reader::of(project, found, &findings);
+            let reader = Reader::of(project, found, self.found.apart());
             for (node, called) in nodes.zip(&mut file.calls) {
                 let (NodeKind::Call(call), Some(to)) = (&node.kind, called.as_ref()) else { continue };
                 let deepest = call.max_depth.min(DEEPEST);
@@ -152,7 +149,7 @@ impl<'p> Calls<'p> {
                 reader.error("out-of-range", call.reference.map_or(node.id.span, |text| text.span), message);
                 *called = None;
             }
-            self.found.absorb(findings.into_inner());
+            self.found.absorb(reader.into_findings());
             for (callee, depths) in deeper {
                 if let Some(file) = self.files.get_mut(&callee) {
                     file.depths = file.depths.and(depths);

@@ -1,7 +1,6 @@
 //! Documents and every file that they call, as one program. Each file is read once; it is bound and lowered once for each set of
 //! inputs that it is called with, and again if a run starts it.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
@@ -80,10 +79,9 @@ pub fn compile<'p>(project: &'p Project, entries: &[usize], found: Findings) -> 
         let (Some(document), Some(file)) = (project.documents.get(at), files.get(&at)) else { continue };
         let Some(manifest) = &file.manifest else { continue };
         for role in roles.get(&at).into_iter().flatten() {
-            let findings = RefCell::new(session.found.apart());
-            let reader = Reader::of(project, document, &findings);
+            let reader = Reader::of(project, document, session.found.apart());
             session.unit(&reader, document, (at, role), manifest, &file.calls);
-            session.found.absorb(findings.into_inner());
+            session.found.absorb(reader.into_findings());
         }
     }
     let FileSession { references, found, builder, units, done } = session;

@@ -1,7 +1,6 @@
 //! Which documents entries reach: each is read once, and all references between them are followed before any is bound. Works
 //! off a list instead of recursing, because a folder may be one long chain.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
@@ -101,15 +100,15 @@ impl<'p> Gathered<'p> {
         let Some(found) = project.documents.get(document).filter(|_| !self.documents.contains_key(&document)) else {
             return;
         };
-        let findings = RefCell::new(findings.apart());
-        let agent = root(&Reader::of(project, found, &findings), &found.root).map(Arc::new);
+        let reader = Reader::of(project, found, findings.apart());
+        let agent = root(&reader, &found.root).map(Arc::new);
         let id = agent.as_ref().map(|a| a.name()).unwrap_or_default();
         open.push(Link { document, id: id.into(), leaves: None });
         next.push(ToGather::Done);
         next.extend(agent.clone().map(|agent| ToGather::Agent(agent, 0)));
         let opened = Opened {
             agent,
-            findings: findings.into_inner(),
+            findings: reader.into_findings(),
             flows: VecDeque::new(),
             depths: Depths::default(),
             calls: Vec::new(),

@@ -9,7 +9,6 @@ mod pipeline;
 mod reference;
 mod subject;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
@@ -191,14 +190,13 @@ pub fn bind<'p>(project: &'p Project, entries: &[usize], findings: &Findings) ->
     let mut documents = documents;
     for at in order {
         let (Some(opened), Some(found)) = (documents.remove(&at), project.documents.get(at)) else { continue };
-        let findings = RefCell::new(opened.findings);
+        let reader = Reader::of(project, found, opened.findings);
         let agent = opened.agent.map(|agent| {
-            let reader = Reader::of(project, found, &findings);
             units.current = Some((at, agent.name().into()));
             (units.own_flows, units.depth) = (opened.flows, opened.depths.deepest());
             agent::bind(&mut units, &reader, agent, None, entries.contains(&at))
         });
-        units.findings.absorb(findings.into_inner());
+        units.findings.absorb(reader.into_findings());
         units.agents.insert(at, agent);
     }
     units
