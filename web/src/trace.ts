@@ -85,6 +85,7 @@ export interface Call {
   request_id?: string | null;
   error?: Failure | null;
   usage?: Usage | null;
+  reused_from?: { run: string; key?: string | null; usage?: Usage | null } | null;
   started_ms?: number;
   duration_ms?: number | null;
 }

@@ -8,6 +8,7 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::guard::Verdict;
+use crate::journal::Cited;
 use crate::key::Key;
 use crate::provenance::Span;
 use crate::request::{Finish, Role, ToolUse, Usage};
@@ -87,6 +88,26 @@ pub struct Told {
 impl Told {
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Where a result is from that no call was made for.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ReusedFrom {
+    /// The earlier run.
+    pub run: String,
+    /// The activity's key there, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// Of a model call: what it used when it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+impl ReusedFrom {
+    /// As a journal cites it.
+    pub fn of(cited: &Cited) -> Self {
+        Self { run: cited.run.clone(), key: cited.key.clone(), usage: cited.used }
     }
 }
 
@@ -209,6 +230,9 @@ pub enum EventKind {
         /// What the provider said beside the answer.
         #[serde(flatten)]
         told: Told,
+        /// The answer is one of an earlier run, and nothing was called.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reused_from: Option<Box<ReusedFrom>>,
     },
     /// A model call was stopped: a parallel step failed, a limit was reached, or the run was cancelled.
     ModelStopped {
@@ -231,6 +255,9 @@ pub enum EventKind {
         value: Value,
         /// Milliseconds.
         duration_ms: u64,
+        /// The result is one of an earlier run, and nothing was done.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reused_from: Option<Box<ReusedFrom>>,
     },
     /// An effect failed.
     EffectFailed {
@@ -438,10 +465,11 @@ mod tests {
                 usage: Usage::default(),
                 duration_ms: 0,
                 told: Told::default(),
+                reused_from: None,
             },
             EventKind::ModelStopped { usage: Usage::default(), partial: None },
             EventKind::EffectStarted { effect: "tool", detail: Value::Null },
-            EventKind::EffectFinished { value: Value::Null, duration_ms: 0 },
+            EventKind::EffectFinished { value: Value::Null, duration_ms: 0, reused_from: None },
             EventKind::EffectFailed {
                 error: failed(),
                 duration_ms: 0,

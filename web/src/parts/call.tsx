@@ -46,8 +46,14 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
           {agent && <span>{agent}</span>}
           {call.model && <span class="place">{inline(call.model)}</span>}
           {call.answered_by && call.answered_by !== call.model && <span class="muted">answered by {inline(call.answered_by)}</span>}
-          <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
-          {effect === 'model' && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
+          {call.reused_from ? (
+            <ReusedLine from={call.reused_from} />
+          ) : (
+            <>
+              <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
+              {effect === 'model' && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
+            </>
+          )}
           {call.finish && <span class={call.finish === 'stop' ? '' : 'word s-stopped'}>finish: {inline(call.finish)}</span>}
         </p>
       </div>
@@ -89,6 +95,18 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
         </>
       )}
     </section>
+  );
+}
+
+/** Nothing was called. */
+function ReusedLine({ from }: { from: NonNullable<Call['reused_from']> }) {
+  const saved = from.usage ? (from.usage.input_tokens ?? 0) + (from.usage.output_tokens ?? 0) : 0;
+  return (
+    <span class="word">
+      kept from run {inline(from.run)}
+      {from.key && `, ${inline(from.key)}`}
+      {saved > 0 && ` (saved ${count(saved)} tokens)`}
+    </span>
   );
 }
 

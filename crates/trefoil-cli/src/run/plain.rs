@@ -41,10 +41,15 @@ pub fn plain(event: &Event, node: Option<&ProgressNode>, progress: &Progress, lo
 
 /// The line of a step that had ended before the run was resumed.
 pub fn kept(node: &ProgressNode) -> String {
-    format!("{:>9}  {}", "kept", ended(node, node.started_ms))
+    format!("{:>9}  {}", "kept", took(node, node.started_ms))
 }
 
 fn ended(node: &ProgressNode, now: u64) -> String {
+    if node.kept && node.state == StepState::Done { format!("✓ {}  kept", node.title) } else { took(node, now) }
+}
+
+/// What a step came to, and what that took.
+fn took(node: &ProgressNode, now: u64) -> String {
     let (name, text) = (&node.title, &node.text);
     let took = time(node.ended_ms.unwrap_or(now).saturating_sub(node.started_ms));
     let tries = if node.tries > 1 { format!(", {} tries", node.tries) } else { String::new() };

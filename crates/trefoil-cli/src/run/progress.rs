@@ -106,8 +106,14 @@ pub struct ProgressNode {
     pub error: Option<RunError>,
     /// It asked a person.
     pub asked: bool,
-    /// It had ended before the run was resumed.
+    /// It had ended before the run was resumed, or has its results from an earlier run.
     pub kept: bool,
+    /// A call was made for it.
+    called: bool,
+    /// What is in progress is worth a word if its result is reused: not a condition that is looked up again.
+    calling: bool,
+    /// The model call in progress counts as one of the run's.
+    counted: bool,
     /// It is on the screen for good, above what is drawn from now on.
     pub told: bool,
     /// No event will say that it has ended: it was made up for a call that is alone.
@@ -128,6 +134,14 @@ impl ProgressNode {
         }
         (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
         (self.text, self.provisional) = (text, false);
+    }
+    /// A result has come, from an earlier run or of a call.
+    fn came(&mut self, reused: bool) {
+        if self.calling || reused {
+            self.called |= !reused;
+            self.kept = !self.called;
+        }
+        (self.calling, self.counted) = (false, false);
     }
     /// The next try has begun.
     fn resume(&mut self) {
@@ -154,6 +168,7 @@ impl Progress {
             | EventKind::ModelFinished { .. }
             | EventKind::ModelStopped { .. }
             | EventKind::EffectStarted { .. }
+            | EventKind::EffectFinished { .. }
             | EventKind::EffectFailed { .. }
             | EventKind::TextDelta { .. } => self.call(event),
             EventKind::RetryScheduled { .. } | EventKind::ValidationFailed { .. } | EventKind::SignalWanted { .. } => {
@@ -246,12 +261,16 @@ impl Progress {
                 });
                 self.change(index, |node| {
                     node.resume();
+                    (node.calling, node.counted) = (true, !again);
                     node.model = Some(model.clone());
                 })
             }
             EventKind::EffectStarted { effect: "tool" | "command", .. } => {
                 let index = self.inner(event)?;
-                self.change(index, ProgressNode::resume)
+                self.change(index, |node| {
+                    node.resume();
+                    node.calling = true;
+                })
             }
             EventKind::TextDelta { text, provisional } => {
                 let index = self.inner(event)?;
@@ -264,9 +283,17 @@ impl Progress {
                     }
                 })
             }
-            EventKind::ModelFinished { answer, usage, .. } => {
+            EventKind::EffectFinished { reused_from, .. } => {
+                let index = self.inner(event)?;
+                self.change(index, |node| node.came(reused_from.is_some()))
+            }
+            EventKind::ModelFinished { answer, usage, reused_from, .. } => {
                 let index = self.used(event, *usage)?;
+                let reused = reused_from.is_some();
+                let uncounted = self.nodes.get(index).is_some_and(|node| reused && node.counted);
+                self.calls = self.calls.saturating_sub(u64::from(uncounted));
                 self.change(index, |node| {
+                    node.came(reused);
                     node.answer = preview(&said::calls(answer).map_or_else(|| answer.clone(), |(text, _)| text));
                     if node.alone {
                         node.end(StepState::Done, at, node.answer.clone());
@@ -433,6 +460,9 @@ impl Progress {
             error: None,
             asked: false,
             kept: false,
+            called: false,
+            calling: false,
+            counted: false,
             told: false,
             alone: false,
             item: false,

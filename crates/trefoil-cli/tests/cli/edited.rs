@@ -40,6 +40,7 @@ fn only_what_an_edit_changes_is_asked_again() {
     folder.write("edited.yaml", pipeline(&steps));
     let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml", "--explain"]);
     ran.exits(0).says(&[
+        "✓ one  kept\n",
         "  kept  one\n",
         " again  two    user message, edited.yaml:19: two {+well+} after say one\n",
         " again  three  user message, the result of `two` at edited.yaml:20: three after two {+well+} after say one\n",
@@ -51,7 +52,14 @@ fn only_what_an_edit_changes_is_asked_again() {
     let all = trefoil(&folder, &provider, &["runs", "list", "--output", "json"]).json();
     let new = all["runs"][0]["run"].as_str().unwrap().to_owned();
     assert_ne!(new, run);
-    trefoil(&folder, &provider, &["runs", "events", &new]).exits(0);
+    // Whoever reads its events sees it, too.
+    let events = trefoil(&folder, &provider, &["runs", "events", &new]).lines();
+    let finished: Vec<_> = events.iter().filter(|event| event["event"] == "model_finished").collect();
+    let from: Vec<_> = finished.iter().map(|event| event["reused_from"]["run"].as_str()).collect();
+    assert_eq!(from, [Some(run.as_str()), None, None]);
+    assert_eq!(finished[0]["reused_from"]["usage"]["input_tokens"], 10);
+    let shown = trefoil(&folder, &provider, &["runs", "show", &new]);
+    assert_eq!(shown.exits(0).out.matches("kept  say one").count(), 1, "{}", shown.out);
     let exported = trefoil(&folder, &provider, &["runs", "export", &new]).exits(0).out.clone();
     assert!(exported.contains(&format!("\"basis\":{{\"run\":\"{run}\"")), "{exported}");
     trefoil(&folder, &provider, &["store", "check"]).exits(0);
@@ -78,7 +86,8 @@ fn a_person_is_not_asked_again_because_the_step_has_another_name() {
     for (name, was) in [("review", "approve"), ("release", "review")] {
         folder.write("edited.yaml", flow.replace("approve", name));
         let ran = trefoil(&folder, &provider, &["resume", &run, "--with", "edited.yaml"]);
-        ran.exits(0).says(&[&format!("`{name}` keeps its result: it was renamed from `{was}`")]);
+        ran.exits(0)
+            .says(&[&format!("✓ {name}  kept"), &format!("`{name}` keeps its result: it was renamed from `{was}`")]);
         run = newest(&folder, &provider);
         trefoil(&folder, &provider, &["replay", &run]).exits(0);
     }

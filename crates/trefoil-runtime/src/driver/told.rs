@@ -6,7 +6,7 @@ use super::activity::World;
 use super::shown;
 use crate::ports::Meter;
 use trefoil_machine::error::RunError;
-use trefoil_machine::event::{EventKind, Waiting};
+use trefoil_machine::event::{EventKind, ReusedFrom, Waiting};
 use trefoil_machine::guard::{self, Verdict};
 use trefoil_machine::journal::{About, Lost, Started};
 use trefoil_machine::key::Key;
@@ -105,6 +105,7 @@ impl World {
     pub fn ended(&self, activity: &Activity, result: &Result<Value, RunError>, about: &About) -> Vec<Untold> {
         let About { usage, duration_ms, told, warnings, verdicts, partial, .. } = about;
         let duration_ms = duration_ms.unwrap_or_default();
+        let reused_from = about.from.as_deref().map(|cited| Box::new(ReusedFrom::of(cited)));
         let kind = match (&activity.request, result) {
             (Request::Timer { .. }, _) => return Vec::new(),
             (Request::Decide(question), _) if question.presence => return Vec::new(),
@@ -113,11 +114,12 @@ impl World {
                 usage: usage.unwrap_or_default(),
                 duration_ms,
                 told: told.clone(),
+                reused_from,
             },
             (Request::Model(_), Err(error)) if error.code == STOPPED => {
                 EventKind::ModelStopped { usage: usage.unwrap_or_default(), partial: partial.clone() }
             }
-            (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms },
+            (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms, reused_from },
             (_, Err(error)) => EventKind::EffectFailed {
                 error: error.clone(),
                 duration_ms,

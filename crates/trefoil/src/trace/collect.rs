@@ -214,12 +214,14 @@ impl Trace {
 /// A call ends, and how.
 fn ended(call: &mut TraceCall, kind: &EventKind) {
     match kind {
-        EventKind::ModelFinished { answer, usage, duration_ms, told } => {
+        EventKind::ModelFinished { answer, usage, duration_ms, told, reused_from } => {
             call.told.clone_from(told);
             (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
             call.duration_ms = Some(*duration_ms);
+            call.reused_from.clone_from(reused_from);
         }
-        EventKind::EffectFinished { value, duration_ms } => {
+        EventKind::EffectFinished { value, duration_ms, reused_from } => {
+            call.reused_from.clone_from(reused_from);
             (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
         }
         EventKind::EffectFailed { error, duration_ms, usage, partial, told } => {
@@ -271,6 +273,7 @@ fn call(event: &Event, effect: &'static str) -> TraceCall {
         answer: None,
         error: None,
         usage: None,
+        reused_from: None,
         started_ms: event.at_ms,
         duration_ms: None,
     }

@@ -218,6 +218,7 @@ fn call(call: &TraceCall, files: &Files, index: &Index<'_>) -> Value {
     put("request_id", json!(call.told.request_id));
     put("error", json!(call.error.as_ref().map(|e| error(e, files))));
     put("usage", json!(call.usage));
+    put("reused_from", json!(call.reused_from));
     put("started_ms", json!(call.started_ms));
     put("duration_ms", json!(call.duration_ms));
     Value::Object(all)

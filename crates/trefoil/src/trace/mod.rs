@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use trefoil_machine::Told;
-use trefoil_machine::event::{ShownMessage, Tally};
+use trefoil_machine::event::{ReusedFrom, ShownMessage, Tally};
 use trefoil_machine::guard::Verdict;
 use trefoil_runtime::{Event, EventSink, Key, RunError, Usage};
 use trefoil_syntax::{Files, Location};
@@ -147,6 +147,8 @@ pub struct TraceCall {
     pub error: Option<RunError>,
     /// Tokens.
     pub usage: Option<Usage>,
+    /// Nothing was called: which earlier run has the result.
+    pub reused_from: Option<Box<ReusedFrom>>,
     /// Milliseconds since the run began.
     pub started_ms: u64,
     /// Milliseconds.
