@@ -53,6 +53,7 @@ mod reference;
 mod render;
 mod reuse;
 mod run;
+mod secrets;
 mod store;
 #[cfg(unix)]
 mod terminal;

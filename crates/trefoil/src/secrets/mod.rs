@@ -12,6 +12,7 @@
 //! A value is read when it is first needed, and never written anywhere: the machine knows its name only (decision C8).
 
 mod command;
+mod keep;
 pub mod passphrase;
 mod vault;
 

@@ -6,7 +6,6 @@
 //! user's only (0600).
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use trefoil_runtime::ports::Secret;
 
 use super::LARGEST;
+use super::keep::{self, Exclusive};
 use super::passphrase::{self, Passphrase};
 use crate::door;
 use crate::settings::config_folder;
@@ -165,7 +165,7 @@ impl Vault {
         if value.len() as u64 > LARGEST {
             return Err(VaultError::TooLarge);
         }
-        let mut contents = self.read()?;
+        let (mut contents, _held) = self.to_change()?;
         let key = match self.key(&contents)? {
             Some(key) => key,
             None => self.new_key()?,
@@ -183,6 +183,10 @@ impl Vault {
 
     /// Forgets a value. False: there is no such name.
     pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
+        if !self.read()?.secrets.contains_key(name) {
+            return Ok(false);
+        }
+        let _held = self.exclusive()?;
         let mut contents = self.read()?;
         let removed = contents.secrets.remove(name).is_some();
         if removed {
@@ -208,7 +212,7 @@ impl Vault {
     /// Seals everything anew, with a key made of this passphrase; none: with a key of a file. What it was sealed with until now has
     /// to be known.
     pub fn protect(&self, passphrase: Option<&str>) -> Result<(), VaultError> {
-        let contents = self.read()?;
+        let (contents, _held) = self.to_change()?;
         let before = self.key(&contents)?;
         let other = || VaultError::OtherKey(shown(&self.file));
         let mut values = BTreeMap::new();
@@ -230,11 +234,23 @@ impl Vault {
         let secrets: Option<BTreeMap<String, Sealed>> = values.into_iter().map(sealed).collect();
         let secrets = secrets.ok_or(VaultError::BadPassphrase)?;
         self.write(&Contents { version: VERSION, passphrase: protected, secrets })?;
-        if passphrase.is_some() && door::is_there(&self.key_file) {
+        if passphrase.is_some() {
             // It opens nothing any more.
-            std::fs::remove_file(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
+            keep::remove(&self.key_file).map_err(|why| failed(&self.key_file, &why))?;
         }
         Ok(())
+    }
+
+    fn exclusive(&self) -> Result<Exclusive, VaultError> {
+        keep::exclusive(&self.file).map_err(|why| failed(&self.file, &why))
+    }
+
+    /// The contents, which nobody else changes while the second value exists. A passphrase is requested before that, because
+    /// other processes would have to wait until it has been typed.
+    fn to_change(&self) -> Result<(Contents, Exclusive), VaultError> {
+        self.key(&self.read()?)?;
+        let held = self.exclusive()?;
+        Ok((self.read()?, held))
     }
 
     fn read(&self) -> Result<Contents, VaultError> {
@@ -248,7 +264,7 @@ impl Vault {
 
     fn write(&self, contents: &Contents) -> Result<(), VaultError> {
         let text = serde_json::to_string_pretty(contents).unwrap_or_default();
-        put(&self.file, text.as_bytes())
+        keep::put(&self.file, text.as_bytes()).map_err(|why| failed(&self.file, &why))
     }
 
     /// The key of these contents. None: there is none yet.
@@ -281,7 +297,7 @@ impl Vault {
             .fill(&mut bytes)
             .map_err(|_| failed(&self.key_file, &"the system's random number generator failed"))?;
         let text = STANDARD.encode(bytes);
-        put(&self.key_file, text.as_bytes())?;
+        keep::put(&self.key_file, text.as_bytes()).map_err(|why| failed(&self.key_file, &why))?;
         key_of(&text).ok_or_else(|| VaultError::NotAKey(KEY.to_owned()))
     }
 }
@@ -309,19 +325,6 @@ fn open(key: &LessSafeKey, name: &str, sealed: &Sealed) -> Option<String> {
     let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
     let value = key.open_in_place(nonce, bound_to(name), &mut bytes).ok()?;
     String::from_utf8(value.to_vec()).ok()
-}
-
-/// Writes a file that is whole or not there, and the user's only.
-fn put(path: &Path, bytes: &[u8]) -> Result<(), VaultError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || {
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map(drop).map_err(|e| e.error)
-    };
-    write().map_err(|why| failed(path, &why))
 }
 
 fn failed(path: &Path, why: &dyn std::fmt::Display) -> VaultError {
