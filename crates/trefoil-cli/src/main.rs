@@ -5,6 +5,7 @@
 mod args;
 mod columns;
 mod commands;
+mod crash;
 mod dev;
 mod exit;
 mod harmless;
@@ -33,6 +34,7 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    crash::report_without_values();
     let cli = args::Cli::try_parse().unwrap_or_else(|error| args::nearest_command(error).exit());
     cli.color.apply();
     trefoil::internals::secrets::passphrase::ask_with(commands::secrets::ask_passphrase);

@@ -129,6 +129,8 @@ impl HostArgs {
     /// The same where nobody is at a terminal.
     pub fn without_people(&self, engine: Engine, settings: &Settings) -> Engine {
         let call_ms = self.timeout.map(|seconds| seconds.saturating_mul(1000));
+        #[cfg(debug_assertions)]
+        let engine = crate::crash::provokable(engine);
         let mut engine = self.models.apply(engine, settings).limits(Limits { call_ms, ..Limits::default() });
         for (step, value) in &self.answers {
             engine = engine.answer(step.clone(), value.clone());

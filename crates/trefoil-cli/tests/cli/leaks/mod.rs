@@ -1,11 +1,14 @@
 //! Canaries wherever a secret can enter, and everything that a run leaves behind searched for every form of them. Those who are sent
 //! one give it back in all forms: providers, HTTP tools and programs.
 
+#[cfg(target_os = "linux")]
+mod crashes;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -102,6 +105,21 @@ fn answer(mut stream: &TcpStream, kept: &Mutex<Vec<String>>) {
     let (status, kind, said) = match () {
         () if path.contains("chat/completions") && asked.contains("fails") => {
             ("401 No", "application/json", json!({"error": {"message": format!("no such key: {echo}")}}).to_string())
+        }
+        // A part of an answer, and nothing more while the process lives.
+        () if path.contains("chat/completions") && asked.contains("stays") => {
+            let delta = json!({"choices": [{"delta": {"content": format!("begun {echo}")}}]});
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {delta}\n\n");
+            let _ = stream.read(&mut [0]);
+            return;
+        }
+        // Tools go on when a model has begun.
+        () if path.contains("after") => {
+            while !kept.lock().unwrap().iter().any(|one| one.contains("chat/completions")) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+            ("200 OK", "text/plain", echo)
         }
         () if path.contains("chat/completions") => {
             let delta = |text: &str| format!("data: {}\n\n", json!({"choices": [{"delta": {"content": text}}]}));
@@ -253,7 +271,7 @@ fn clean(left: &str, what: &str) {
 #[cfg(target_os = "linux")]
 fn no_form_of_any_secret_is_left_of_a_run() {
     let project = Project::new();
-    std::fs::write(Path::new(project.folder.path()).join("secrets.command"), COMMAND).unwrap();
+    std::fs::write(project.folder.path().join("secrets.command"), COMMAND).unwrap();
     // What the check itself looks at would be found.
     assert!(forms(KEY).iter().all(|form| !form.is_empty()) && Json::from(KEY).to_string().len() > KEY.len());
     let left = project.left("main.yaml", 0);
@@ -264,52 +282,4 @@ fn no_form_of_any_secret_is_left_of_a_run() {
     clean(&left, "a run that succeeds");
     clean(&project.left("fails.yaml", 1), "a provider that refuses");
     clean(&project.left("gone.yaml", 1), "a tool that fails");
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_process_that_crashes_leaves_nothing_of_them() {
-    let project = Project::new();
-    std::fs::write(project.folder.path().join("secrets.command"), COMMAND).unwrap();
-    // Nobody answers: what has been read is in memory when the process is ended.
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = silent.local_addr().unwrap().to_string();
-    let text = std::fs::read_to_string(project.folder.path().join("call.yaml")).unwrap();
-    project.folder.write("call.yaml", text.replace(&project.echo.address, &address));
-    let folder = project.folder.path();
-    silent.set_nonblocking(true).unwrap();
-    for signal in ["-ABRT", "-SEGV", "-BUS"] {
-        let trefoil = env!("CARGO_BIN_EXE_trefoil");
-        let script = format!(
-            "ulimit -c unlimited; exec {trefoil} run main.yaml --input x --store runs.db --allow-host {address}"
-        );
-        let mut command = Command::new("sh");
-        crate::world::bare(&mut command);
-        project.environment(&mut command);
-        let child = command.args(["-c", &script]).current_dir(folder).spawn().unwrap();
-        let began = std::time::Instant::now();
-        let stream = loop {
-            match silent.accept() {
-                Ok((stream, _)) => break stream,
-                Err(_) if began.elapsed().as_secs() < 60 => std::thread::sleep(std::time::Duration::from_millis(10)),
-                Err(error) => panic!("nobody called: {error}: {:?}", wait(child)),
-            }
-        };
-        stream.set_nonblocking(false).unwrap();
-        let mut head = String::new();
-        BufReader::new(&stream).read_line(&mut head).unwrap();
-        assert!(forms(VAULT).iter().any(|form| head.contains(form)), "it has read its secrets: {head}");
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        let ran = wait(child);
-        let mut left = format!("{ran:?}");
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            assert!(!name.starts_with("core"), "{name}");
-            if name.starts_with("runs.db") && path.is_file() {
-                left += &String::from_utf8_lossy(&std::fs::read(&path).unwrap());
-            }
-        }
-        clean(&left, signal);
-    }
 }

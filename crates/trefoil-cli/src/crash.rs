@@ -1,0 +1,43 @@
+//! What is printed if this program has a bug and panics: where, and how it got there. The message of a panic may quote the text that
+//! it is about, such as a prompt with values of the environment, so it is printed only if it is constant.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::Write as _;
+use std::panic::PanicHookInfo;
+
+/// Replaces the report of the standard library.
+pub fn report_without_values() {
+    std::panic::set_hook(Box::new(|panic| {
+        // Where stderr is gone, nobody can be told.
+        let _ = std::io::stderr().write_all(report(panic, &Backtrace::capture()).as_bytes());
+    }));
+}
+
+fn report(panic: &PanicHookInfo<'_>, trace: &Backtrace) -> String {
+    let place = panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
+    let constant = panic.payload().downcast_ref::<&'static str>();
+    let why = constant.copied().unwrap_or("the message is not shown, because it may contain values of the run");
+    let how = match trace.status() {
+        BacktraceStatus::Captured => format!("stack backtrace:\n{trace}"),
+        _ => "set `RUST_BACKTRACE=1` for a backtrace\n".to_owned(),
+    };
+    format!("error: trefoil has a bug: it panicked at {place}: {why}\n{how}")
+}
+
+/// Adds a tool that panics with its arguments, for the test of what is printed then. A release does not have it.
+#[cfg(debug_assertions)]
+pub fn provokable(engine: trefoil::internals::engine::Engine) -> trefoil::internals::engine::Engine {
+    let Some(how) = std::env::var_os("TREFOIL_PANIC") else { return engine };
+    let slice = how == "slice";
+    engine.tool("panics", move |sent: serde_json::Value| async move {
+        let text = sent.to_string();
+        // As a mistake in a program would: the message quotes the text.
+        let cut = if slice { text.find(|c: char| !c.is_ascii()).map_or(0, |at| at + 1) } else { 0 };
+        let (_, rest) = text.split_at(cut);
+        #[allow(clippy::panic, reason = "what it is for")]
+        if true {
+            panic!("{rest}")
+        }
+        Ok(())
+    })
+}
