@@ -48,6 +48,8 @@ mod plan_graph_ir;
 mod portability;
 #[cfg(unix)]
 mod provider;
+#[cfg(unix)]
+mod rates;
 mod readme;
 mod reference;
 mod render;

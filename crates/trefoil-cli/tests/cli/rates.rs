@@ -1,0 +1,63 @@
+//! A rate that a provider allows holds for all runs of a process together. It is one of a minute, so this test takes one.
+
+use std::time::{Duration, Instant};
+
+use crate::durable::{command, until};
+use crate::provider::Provider;
+use crate::world::{Folder, wait};
+
+/// As many tokens as two calls use, and as three are estimated to use.
+const LIMIT: u32 = 4_000;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("caller.yaml", "id: caller\nkind: sequential\nsteps:\n  - ref: own\n  - ref: call\n");
+    folder
+        .write("own.yaml", "id: own\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I.\nprompt: own\n");
+    folder.write("call.yaml", "id: call\nkind: tool\ntool: { kind: local, name: ship, params: { message: it } }\n");
+    let node = |id: &str| format!("  {id}: {{ type: agent, agent: {id}, writes: output.{id} }}\n");
+    let agent = |id: &str| format!("  {id}: {{ model: \"openai:m\", system: \"{id} of the called run\" }}\n");
+    folder.write(
+        "other/ship.yaml",
+        format!(
+            "version: \"0.1\"\nnodes:\n{}{}agents:\n{}{}edges: [{{ from: a, to: b }}]\ninput: {{ message: it }}\n",
+            node("a"),
+            node("b"),
+            agent("a"),
+            agent("b")
+        ),
+    );
+    let limits = format!("[limits.openai]\ntokens_per_minute = {LIMIT}\n[tools.ship]\nflow = \"other/ship.yaml\"\n");
+    folder.write("trefoil.toml", limits);
+    folder
+}
+
+#[test]
+fn tokens_a_minute_are_those_of_all_runs_of_a_process() {
+    let provider = Provider::with_usage(|_| (1_500, 400));
+    let folder = folder();
+    let trefoil = |args: &[&str]| {
+        let mut command = command(&folder, &provider, args);
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        command.spawn().unwrap()
+    };
+    wait(trefoil(&["trust", "."])).exits(0);
+    let began = Instant::now();
+    let run = trefoil(&["run", "caller.yaml", "--input", "x"]);
+    until("two calls", || provider.asked().len() == 2);
+    std::thread::sleep(Duration::from_secs(10));
+    assert_eq!(provider.asked().len(), 2, "the third call passes the limit");
+    wait(run).exits(0);
+    assert_eq!(provider.asked().len(), 3);
+    assert!(began.elapsed() >= Duration::from_secs(60), "the first call is not a minute old: {:?}", began.elapsed());
+    // The events tell the wait from the call: the step started, and its call nearly a minute later.
+    let runs = wait(trefoil(&["runs", "list", "--output", "json"])).exits(0).json();
+    let called = runs["runs"].as_array().unwrap().iter().find(|run| run["flow"] != "caller").unwrap();
+    let events = wait(trefoil(&["runs", "events", called["run"].as_str().unwrap()])).exits(0).lines();
+    let at = |event: &str| {
+        let is = |line: &&serde_json::Value| line["event"] == event && line["key"].as_str().unwrap().contains('b');
+        events.iter().find(is).unwrap_or_else(|| panic!("no {event}: {events:?}"))["at_ms"].as_u64().unwrap()
+    };
+    let (step, call, end) = (at("step_started"), at("model_started"), at("model_finished"));
+    assert!(call - step > 30_000 && end - call < 30_000, "{events:?}");
+}
