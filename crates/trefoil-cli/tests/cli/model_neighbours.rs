@@ -232,6 +232,23 @@ fn one_that_says_no() {
         refuse(stream, "401 Unauthorized", "invalid_api_key", &format!("Incorrect API key provided: {KEY}"));
     };
     model_error(key, NAME, &["answered with 401", "key provided: ***", "check the key in `OPENAI_API_KEY`"]);
+    // Google says so with status 400.
+    let google: Wrong = |stream| {
+        let reason = json!({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID" });
+        let message = "API key not valid. Please pass a valid API key.";
+        let error = json!({ "code": 400, "message": message, "status": "INVALID_ARGUMENT", "details": [reason] });
+        let body = json!({ "error": error }).to_string();
+        reply(stream, "400 Bad Request", "application/json", body.as_bytes());
+    };
+    let provider = Provider::at(TcpListener::bind("127.0.0.1:0").unwrap(), google);
+    let folder = Folder::new();
+    folder.write("one.yaml", AGENT.replace("openai", "google"));
+    let mut command = folder.command(&["run", "one.yaml", "--input", "hello"]);
+    command.env("GOOGLE_GENERATIVE_AI_API_KEY", KEY);
+    command.env("GOOGLE_GENERATIVE_AI_BASE_URL", format!("http://{}/v1beta", provider.address));
+    let place = format!("one.yaml:{NAME}:");
+    let says = ["MODEL_ERROR in `one`", &place, "answered with 400 instead of 401", "check the key in `GOOGLE_"];
+    finish(command).exits(1).says(&says);
     let credit: Wrong =
         |stream| refuse(stream, "429 Too Many Requests", "insufficient_quota", "You exceeded your current quota");
     model_error(credit, STEP, &["answered with 429", "no credit left", "spent: 1 call,"]);

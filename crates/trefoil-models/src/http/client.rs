@@ -92,12 +92,16 @@ impl Client {
         let said =
             said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
         let kind = ModelErrorKind::Status(status.as_u16());
-        let error = endpoint.error(kind, &format!("answered with {}: {said}", status.as_u16()));
+        let json: Option<Json> = serde_json::from_str(&text).ok();
+        let meant = json.as_ref().map_or(kind, |json| meant(kind, json));
+        let instead = match meant {
+            ModelErrorKind::Status(other) if meant != kind => format!(" instead of {other}"),
+            _ => String::new(),
+        };
+        let error = endpoint.error(meant, &format!("answered with {}{instead}: {said}", status.as_u16()));
         let retry_after_ms = retry_after_ms.or_else(|| retry_delay(&text));
         let help = advice::of(endpoint.provider, kind, &text);
-        let json: Option<Json> = serde_json::from_str(&text).ok();
-        let kind = if json.as_ref().is_some_and(lacks_credit) { ModelErrorKind::Credit } else { kind };
-        Err(ModelError { kind, retry_after_ms, help, ..error })
+        Err(ModelError { retry_after_ms, help, ..error })
     }
 }
 
@@ -239,17 +243,24 @@ pub(super) fn status(error: &Json) -> Option<u16> {
 pub(super) fn refusal(endpoint: &Endpoint, kind: ModelErrorKind, json: &Json) -> ModelError {
     let body = json.to_string();
     let said = said(&endpoint.scrub(&body)).unwrap_or_default();
-    let error = endpoint.error(kind, &format!("answered with an error: {said}"));
+    let error = endpoint.error(meant(kind, json), &format!("answered with an error: {said}"));
     let help = advice::of(endpoint.provider, kind, &body);
-    let kind = if lacks_credit(json) { ModelErrorKind::Credit } else { kind };
-    ModelError { kind, help, ..error }
+    ModelError { help, ..error }
 }
 
-/// Whether an error says that nothing is left of what was paid for. OpenAI says so with the status of a rate limit, which passes; this
-/// does not.
-fn lacks_credit(json: &Json) -> bool {
+/// What an error means where its status says something else: OpenAI reports an account without credit as a rate limit, which would
+/// pass, and Google an invalid key as an invalid request.
+fn meant(kind: ModelErrorKind, json: &Json) -> ModelErrorKind {
     let error = json.get("error").unwrap_or(json);
-    ["code", "type"].iter().any(|name| error.get(name).and_then(Json::as_str) == Some("insufficient_quota"))
+    let says = |of: &Json, name: &str, word: &str| of.get(name).and_then(Json::as_str) == Some(word);
+    let details = error.get("details").and_then(Json::as_array);
+    if ["code", "type"].iter().any(|name| says(error, name, "insufficient_quota")) {
+        return ModelErrorKind::Credit;
+    }
+    if details.into_iter().flatten().any(|one| says(one, "reason", "API_KEY_INVALID")) {
+        return ModelErrorKind::Status(401);
+    }
+    kind
 }
 
 /// What a failed answer says, in one line.

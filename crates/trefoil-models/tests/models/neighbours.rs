@@ -23,7 +23,14 @@ fn refusal(face: Face, what: &str) -> Reply {
             "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
         ),
         (Face::Gemini, "model") => google(404, "NOT_FOUND", "models/m is not found for API version v1beta"),
-        (Face::Gemini, _) => google(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+        (Face::Gemini, _) => {
+            let (status, mut error) =
+                google(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
+            let info = "type.googleapis.com/google.rpc.ErrorInfo";
+            error["details"] =
+                json!([{"@type": info, "reason": "API_KEY_INVALID", "domain": "googleapis.com"}, {"@type": "other"}]);
+            (status, error)
+        }
         (Face::Cohere, "context") => {
             (400, json!("too many tokens: total number of tokens in the prompt exceeds the limit"))
         }
@@ -194,7 +201,7 @@ async fn each_is_an_error_that_says_what_happened_and_what_to_do() {
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`
           Status(401): `openai` answered with 401: Incorrect API key provided: *** -> check the key in `OPENAI_API_KEY`
           Status(401): `anthropic` answered with 401: invalid x-api-key *** -> check the key in `ANTHROPIC_API_KEY`
-          Status(400): `google` answered with 400: API key not valid. Please pass a valid API key. -> check the key in `GOOGLE_GENERATIVE_AI_API_KEY`
+          Status(401): `google` answered with 400 instead of 401: API key not valid. Please pass a valid API key. -> check the key in `GOOGLE_GENERATIVE_AI_API_KEY`
           Status(401): `cohere` answered with 401: invalid api token *** -> check the key in `COHERE_API_KEY`
           Status(401): `ollama` answered with 401: unauthorized -> check the key in `OLLAMA_API_KEY`
     "#]].assert_eq(&told);
