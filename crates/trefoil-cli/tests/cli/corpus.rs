@@ -71,6 +71,8 @@ fn one(file: &Path) -> usize {
         0 => 0,
         2 => {
             assert_eq!(ran.out, "");
+            let why: Vec<_> = ran.err.lines().filter(|line| line.starts_with("error")).collect();
+            eprintln!("{name}: {}", why.join("; "));
             2
         }
         code => panic!("{name} exits {code}: {}", ran.err),
