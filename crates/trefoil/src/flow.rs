@@ -122,7 +122,8 @@ impl Flow {
     pub fn warnings(&self) -> &Findings {
         &self.0.warnings
     }
-    /// The plan of a run: inputs, steps in order, models, maximum number of calls.
+    /// The plan of a run: inputs, steps in order, models, maximum number of calls. Tools count as one call each, even if an
+    /// engine's settings make them flows.
     pub fn plan(&self) -> Plan {
         Plan::of(&self.0.loaded.program, &self.0.loaded.files)
     }

@@ -6,7 +6,7 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
     Callee, Conversation, Expr, Flow, FlowId, Items, ModelCall, ModelChoice, OnExceeded, Program, StateMachine, Step,
-    StepId, StepKind, ValidatorKind, walk,
+    StepId, StepKind, ToolCall, ValidatorKind, walk,
 };
 use trefoil_template::Value;
 
@@ -21,6 +21,8 @@ type NameList<'p> = dyn Fn(FlowId, &Expr) -> String + 'p;
 type NameModel<'p> = dyn Fn(&ModelChoice) -> String + 'p;
 /// What one model call costs, in the unit of whoever asks.
 type Price<'p> = dyn Fn(FlowId, &ModelCall) -> u64 + 'p;
+/// What a call of a tool does beside being one.
+type Beneath<'p> = dyn Fn(&ToolCall) -> Calls + 'p;
 
 /// Counts calls; each flow once.
 pub struct Costs<'p> {
@@ -28,6 +30,7 @@ pub struct Costs<'p> {
     name: Box<NameList<'p>>,
     model: Option<Box<NameModel<'p>>>,
     price: Option<Box<Price<'p>>>,
+    beneath: Option<Box<Beneath<'p>>>,
     /// Each loop goes round once, each state is entered once at most, and nothing is tried again.
     once: bool,
     flows: HashMap<FlowId, Calls>,
@@ -51,6 +54,7 @@ impl<'p> Costs<'p> {
             name: Box::new(written),
             model: None,
             price: None,
+            beneath: None,
             once: false,
             flows: HashMap::default(),
             counted: calls.none(),
@@ -70,6 +74,11 @@ impl<'p> Costs<'p> {
     #[must_use]
     pub fn priced(self, price: impl Fn(FlowId, &ModelCall) -> u64 + 'p) -> Self {
         Self { price: Some(Box::new(price)), ..self }
+    }
+    /// The same, with what calls of tools do: some are flows.
+    #[must_use]
+    pub fn beneath(self, tool: impl Fn(&ToolCall) -> Calls + 'p) -> Self {
+        Self { beneath: Some(Box::new(tool)), ..self }
     }
     /// The same for a run that goes straight through: each loop goes round once, each state is entered once at most, and
     /// nothing is tried again.
@@ -115,7 +124,7 @@ impl<'p> Costs<'p> {
         for (_, step) in walk::reachable(self.program, id) {
             match self.program.step(step).map(|s| &s.kind) {
                 Some(StepKind::Model(call)) => calls = calls.plus(&self.asks(id, call, Bound::endless())),
-                Some(StepKind::Tool(_)) => calls.tool = Bound::endless(),
+                Some(StepKind::Tool(call)) => calls = calls.plus(&self.tool(call).times(&Bound::endless())),
                 Some(StepKind::Command(_)) => calls.command = Bound::endless(),
                 Some(StepKind::Human(_)) => calls.human = Bound::endless(),
                 _ => {}
@@ -144,7 +153,7 @@ impl<'p> Costs<'p> {
         let one = Bound::known(1);
         match &step.kind {
             StepKind::Model(call) => self.asks(flow, call, one),
-            StepKind::Tool(_) => Calls { tool: one, ..Calls::default() },
+            StepKind::Tool(call) => self.tool(call),
             StepKind::Command(_) => Calls { command: one, ..Calls::default() },
             StepKind::Human(_) => Calls { human: one, ..Calls::default() },
             StepKind::Wait { .. } | StepKind::Compute(_) | StepKind::Refused(_) => Calls::default(),
@@ -187,6 +196,11 @@ impl<'p> Costs<'p> {
                 }
             },
         }
+    }
+    /// One call of a tool.
+    pub fn tool(&self, call: &ToolCall) -> Calls {
+        let own = Calls { tool: Bound::known(1), ..Calls::default() };
+        self.beneath.as_ref().map_or(own.clone(), |beneath| own.plus(&beneath(call)))
     }
     fn asks(&self, flow: FlowId, call: &ModelCall, times: Bound) -> Calls {
         let models = self.model.iter().map(|name| (name(&call.model).into(), times.clone())).collect();

@@ -51,8 +51,9 @@ pub fn run(args: &Plan) -> u8 {
             AnswersFrom::AsWritten.into()
         }
     };
-    let prices = engine.prices(&loaded.program, &answering);
-    let plan = trefoil::plan::Plan::with_prices(&loaded.program, &loaded.files, &prices);
+    let money = engine.money(&loaded.program, &answering);
+    let called = engine.called(&loaded.program);
+    let plan = trefoil::plan::Plan::with_money(&loaded.program, &loaded.files, &money, &called);
     output::result(&match args.format {
         PlanFormat::Text => plan.text(),
         PlanFormat::Json => format!("{:#}\n", plan.json()),

@@ -6,7 +6,6 @@ use trefoil::internals::settings::{FoundSettings, Settings};
 use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
 use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Findings, Flow};
-use trefoil_check::semantic::cost::Costs;
 use trefoil_machine::Reserve;
 use trefoil_syntax::Severity;
 use trefoil_template::limits;
@@ -136,7 +135,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let loaded = trefoil::internals::load(&args.target.target(), &options);
     let flow = Flow::from(loaded.map_err(|report| not_started(args, &options, &report))?);
     let loaded = flow.loaded();
-    count_calls(args, loaded)?;
+    count_calls(args, loaded, &settings)?;
     if !args.show.quiet {
         warn_of_texts(args, loaded.dialect);
         count_warnings(args, loaded);
@@ -243,18 +242,22 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
 
 /// Says how many model calls a program may need: one that surely may need more than it was allowed is refused, and one that
 /// may need very many starts with a word about it. The run ends before it makes one call too many.
-fn count_calls(args: &Run, loaded: &Loaded) -> Result<(), u8> {
-    let calls = Costs::new(&loaded.program).flow(loaded.program.entry).model;
+fn count_calls(args: &Run, loaded: &Loaded, settings: &Settings) -> Result<(), u8> {
+    let calls = args.host.models.apply(Engine::new(), settings).model_calls(&loaded.program);
     let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
+    let many = match calls.number() {
+        _ if calls.endless => "any number of model calls".to_owned(),
+        Some(1) => "1 model call".to_owned(),
+        _ => format!("{calls} model calls"),
+    };
     let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls`, or lower an iteration limit";
     if args.max_calls.is_some() && (calls.endless || calls.fixed > most) {
-        let one = if calls.number() == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
-        let message = format!("the run did not start: it may need {one}, but `--max-calls` allows only {most}");
+        let message = format!("the run did not start: it may need {many}, but `--max-calls` allows only {most}");
         output::refuse(&message, Some(breakdown));
         return Err(exit::NOT_STARTED);
     }
     if args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS) && !args.show.quiet {
-        let message = format!("this run may make {calls} model calls; it stops after {most} (see `trefoil plan`)");
+        let message = format!("this run may make {many}; it stops after {most} (see `trefoil plan`)");
         output::warning(&format!("{message}; change the limit with `--max-calls`"));
     }
     Ok(())

@@ -14,14 +14,6 @@ use crate::world::{Folder, Ran, shared};
 
 /// What is not supported yet, and needs no tool or secret of a user.
 const LATER: &[&str] = &[
-    "callback tool",
-    "`resources`",
-    "`skills`",
-    "`kind: transcription`",
-    "`kind: image`",
-    "`ContainerRun`",
-    "`ParallelContainerRun`",
-    "output_handler",
     // Another manifest that is not in the corpus.
     "is not defined",
 ];

@@ -67,6 +67,17 @@ fn id(run: &Json) -> &str {
 fn calls_of_called_runs_are_within_the_limit_of_their_caller_and_counted_once() {
     let provider = Provider::start();
     let folder = folder(["first", "second", "third"]);
+    // A list that only the run knows: the run starts, although it may need more.
+    let mut list = ship(["first", "second", "third"]);
+    for id in ["b", "c"] {
+        let each = format!("{id}: {{ type: factory, agent: {id}, for_each: \"{{{{ inputs.message }}}}\"");
+        list = list.replace(&format!("{id}: {{ type: agent, agent: {id}"), &each);
+    }
+    folder.write("other/ship.yaml", list);
+    for id in ["one", "two"] {
+        let text = std::fs::read_to_string(folder.path().join(format!("flows/{id}.yaml"))).unwrap();
+        folder.write(&format!("flows/{id}.yaml"), text.replace(&format!("message: {id}"), "message: '[1]'"));
+    }
     run(&folder, &provider, &["trust", "flows"]).exits(0);
     let ended = run(&folder, &provider, &["run", "flows/caller.yaml", "--max-calls", "4", "--output", "json"]);
     ended.exits(1).says(&["BUDGET_EXCEEDED", "call limit reached: 4 model calls are allowed"]);

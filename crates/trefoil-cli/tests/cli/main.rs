@@ -45,6 +45,7 @@ mod model_neighbours;
 mod offer;
 mod pages;
 mod plan_graph_ir;
+mod plan_limits;
 mod portability;
 #[cfg(unix)]
 mod provider;

@@ -179,8 +179,8 @@ fn expected(price: &Price, request: &ModelRequest) -> u64 {
     price.at_most(input, estimate::answer(request.parameters.max_tokens))
 }
 
-/// The most that a call can cost: a token is a byte at least, and no answer is longer than `max_tokens` or the model's context
-/// window. None: nobody knows.
+/// The most that a call can cost: a token is a byte at least, no answer is longer than `max_tokens`, and neither a prompt nor an
+/// answer is longer than the model's context window. None: nobody knows.
 fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option<u64> {
     if price.is_free() {
         return Some(0);
@@ -191,10 +191,10 @@ fn at_most(price: &Price, request: &ModelRequest, window: Option<u64>) -> Option
     let unknown = |content: &Value| content.is_masked() || blocks::of(content).is_some();
     let known = !options && !request.messages.iter().any(|m| unknown(&m.content));
     let words = if request.schema.is_some() { estimate::SCHEMA } else { 0 };
-    let input = || request.bytes().saturating_add(beside(request)).saturating_add(words);
-    let input = if known { Some(input()) } else { window };
+    let input = known.then(|| request.bytes().saturating_add(beside(request)).saturating_add(words));
     let output = request.parameters.max_tokens.filter(|_| !options).map(u64::from);
-    Some(price.at_most(input?, output.or(window)?))
+    let least = |known: Option<u64>| known.into_iter().chain(window).min();
+    Some(price.at_most(least(input)?, least(output)?))
 }
 
 /// Tokens that messages have beside their texts.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use trefoil_ir::schema::{Checker, Misfit};
-use trefoil_ir::{OnExceeded, ToolKind};
+use trefoil_ir::{OnExceeded, Program, ToolKind};
 use trefoil_machine::Effects;
 use trefoil_models::ModelOverride;
 use trefoil_models::plan::names;
@@ -17,12 +17,13 @@ use trefoil_runtime::{Cancel, RunOutcome, Share, ToolError, ToolHost, ToolReques
 use trefoil_store::Status;
 use trefoil_template::Value;
 
-use super::Engine;
+use super::{AnswersFrom, Engine, Parts};
 use crate::answers::{Meant, meant, questions};
 use crate::as_tool::AsTool;
 use crate::error::Error;
 use crate::flow::Flow;
 use crate::load::LoadOptions;
+use crate::plan::beneath::{FlowCalled, tools_of};
 use crate::run::Run;
 use crate::settings::FlowTool;
 
@@ -83,11 +84,17 @@ impl FlowTools {
         flows.into_iter().any(|tool| meant(&questions(&tool.flow.loaded().program), name) != Meant::Nobody)
     }
 
-    /// The engine of the run of a call.
-    fn engine_of(&self, at: CallSite<'_>, tool: &Loaded) -> Engine {
+    /// What the run of a flow has: the models chosen for steps of others are not for it.
+    fn parts_of(&self, tool: &Loaded) -> Parts {
         let mut parts = (*self.engine.parts).clone();
         let program = &tool.flow.loaded().program;
         parts.models.retain(|model| !matches!(model, ModelOverride::For { name, .. } if !names(program, name)));
+        parts
+    }
+
+    /// The engine of the run of a call.
+    fn engine_of(&self, at: CallSite<'_>, tool: &Loaded) -> Engine {
+        let mut parts = self.parts_of(tool);
         // Those for the steps of the flow that calls are not for this one.
         parts.answers.retain(|(name, _)| self.ask(name));
         parts.within = at.meter.part().cloned();
@@ -250,6 +257,29 @@ impl ToolHost for FlowTools {
     fn is_idempotent(&self, _request: &ToolRequest) -> bool {
         true
     }
+}
+
+/// The flows that a program can call as tools, and those that they can call. One that does not load calls nothing.
+pub(super) fn called(engine: &Engine, program: &Program) -> Vec<FlowCalled> {
+    let Some(flows) = of(engine) else { return Vec::new() };
+    let mut found: Vec<FlowCalled> = Vec::new();
+    let mut left: Vec<Arc<str>> = tools_of(program).into_iter().cloned().collect();
+    while let Some(name) = left.pop() {
+        let Some(Ok(tool)) = flows.get(&name).filter(|_| found.iter().all(|one| one.tool != name)) else { continue };
+        let engine = Engine { parts: Arc::new(flows.parts_of(tool)), kept: flows.engine.kept.clone() };
+        let loaded = tool.flow.loaded();
+        let mut program = loaded.program.clone();
+        // What keeps it from running is reported when a run is to start.
+        let answering = engine.aim(&mut program).unwrap_or_else(|_| AnswersFrom::AsWritten.into());
+        left.extend(tools_of(&program).into_iter().cloned());
+        found.push(FlowCalled {
+            tool: name,
+            money: engine.money(&program, &answering),
+            files: loaded.files.clone(),
+            program,
+        });
+    }
+    found
 }
 
 /// Those of an engine that has any.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
-use trefoil_machine::{Reserve, Started};
+use trefoil_machine::{Flags, Reserve, Started};
 use trefoil_models::{Limits, ModelOverride, PlanError, Registry};
 use trefoil_runtime::ports::{SeededRandom, SystemClock};
 use trefoil_runtime::{
@@ -27,6 +27,7 @@ use trefoil_tools::Python;
 
 use crate::error::{BoxError, Error, Result};
 use crate::flow::Flow;
+use crate::plan::{Bound, FlowCalled, beneath};
 use crate::run::Run;
 use crate::settings::Settings;
 
@@ -383,14 +384,25 @@ impl Engine {
         prices::today(model, &self.parts.settings, clock.wall_ms())
     }
 
-    /// Returns the current prices of a program's models, by `PROVIDER:NAME`. If a model has fallbacks, the most
-    /// expensive one is used.
+    /// Returns the current prices and the context windows of a program's models, and those that may answer instead.
     #[doc(hidden)]
-    pub fn prices(&self, program: &Program, answering: &Answering) -> Vec<(String, trefoil_prices::Price)> {
+    pub fn money(&self, program: &Program, answering: &Answering) -> Flags {
         let clock = self.parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let others = prices::others(program, &answering.fallbacks);
-        let all = prices::of(program, &answering.from, &others, &self.parts.settings, clock.wall_ms());
-        prices::dearest(&all, &others)
+        let fallbacks = prices::others(program, &answering.fallbacks);
+        let prices = prices::of(program, &answering.from, &fallbacks, &self.parts.settings, clock.wall_ms());
+        Flags { windows: prices::windows(program, &fallbacks), prices, fallbacks, ..Flags::default() }
+    }
+
+    /// Returns the flows that a program can call as tools of this engine, and that those can call.
+    #[doc(hidden)]
+    pub fn called(&self, program: &Program) -> Vec<FlowCalled> {
+        flows::called(self, program)
+    }
+
+    /// Returns the maximum number of model calls of a run, including those of flows that are its tools.
+    #[doc(hidden)]
+    pub fn model_calls(&self, program: &Program) -> Bound {
+        beneath::model_calls(program, &self.called(program))
     }
 }
 

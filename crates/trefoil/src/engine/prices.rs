@@ -48,17 +48,6 @@ pub fn others(program: &Program, fallbacks: &Fallbacks) -> Vec<(String, Vec<Stri
     all
 }
 
-/// With the price of each model that has others being that of the most expensive of them, or unknown if one of them is.
-pub fn dearest(prices: &[(String, Price)], others: &Others) -> Vec<(String, Price)> {
-    let find = |name: &String| prices.iter().find(|(known, _)| known == name).map(|(_, price)| price.clone());
-    let price = |name: &String| {
-        let others = others.iter().find(|(own, _)| own == name).into_iter().flat_map(|(_, others)| others);
-        let all: Option<Vec<Price>> = std::iter::once(name).chain(others).map(find).collect();
-        all?.into_iter().max_by_key(|price| price.at_most(1_000_000, 1_000_000))
-    };
-    prices.iter().filter_map(|(name, _)| Some((name.clone(), price(name)?))).collect()
-}
-
 /// The prices of the models that a program may ask, by `PROVIDER:NAME`, each once. Those of which nobody knows the price are
 /// missing. `now`: milliseconds since 1970-01-01 UTC.
 pub fn of(

@@ -10,6 +10,7 @@ use trefoil_ir::{
 use trefoil_prices::Dollars;
 use trefoil_syntax::Files;
 
+use super::beneath::{self, Beneath, FlowCalled};
 use super::{Bound, Calls, Input, Obstacle, Plan, Step};
 use crate::describe::{self, Description, StepNode, What};
 
@@ -17,13 +18,20 @@ use crate::describe::{self, Description, StepNode, What};
 const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
-pub(super) fn build(program: &Program, files: &Files) -> Plan {
+pub(super) fn build(program: &Program, files: &Files, called: &[FlowCalled]) -> Plan {
     let described = Description::of(program, files);
-    let name = |flow, list: &_| describe::expr(files, program.flow(flow), list);
-    let mut costs = Costs::naming(program, name, describe::model);
+    let beneath =
+        Beneath::of(called, |one, known| beneath::costs(&one.program, &one.files, known).flow(one.program.entry));
+    let mut costs = beneath::costs(program, files, &beneath);
     let calls = costs.beside_budget(program.entry);
-    let mut planner =
-        Planner { described: &described, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
+    let mut planner = Planner {
+        described: &described,
+        costs,
+        beneath: &beneath,
+        models: Vec::new(),
+        open: vec![program.entry],
+        left: LIMIT,
+    };
     let (Some(flow), Some(body)) = (program.flow(program.entry), described.body(program.entry)) else {
         return Plan {
             name: program.name.to_string(),
@@ -123,6 +131,7 @@ impl PlanAround {
 struct Planner<'d, 'p> {
     described: &'d Description<'p>,
     costs: Costs<'p>,
+    beneath: &'p Beneath,
     /// Those that steps ask, in the order of the steps.
     models: Vec<String>,
     /// The flows that are being written out, outermost first.
@@ -228,8 +237,23 @@ impl<'d, 'p> Planner<'d, 'p> {
                     here.notes.push(format!("else {}", describe::short(answer)));
                 }
             }
-            _ => here.notes.push(says.to_owned()),
+            kind => {
+                here.notes.push(says.to_owned());
+                here.notes.extend(self.beneath(kind));
+            }
         }
+    }
+    /// What a call of a tool does, if that is a flow.
+    fn beneath(&self, kind: &StepKind) -> Option<String> {
+        let StepKind::Tool(call) = kind else { return None };
+        let calls = self.beneath.call(call).model;
+        let many = match calls.number() {
+            Some(0) => return None,
+            Some(1) => "at most 1 model call".to_owned(),
+            _ if calls.endless => "any number of model calls".to_owned(),
+            _ => format!("at most {calls} model calls"),
+        };
+        Some(format!("`{}` runs a flow: {many}, each time", call.name))
     }
     fn all(&mut self, nodes: &'d [StepNode<'p>], around: &PlanAround) -> Vec<Step> {
         nodes.iter().flat_map(|node| self.step(node, around.clone())).collect()
@@ -293,6 +317,11 @@ impl<'d, 'p> Planner<'d, 'p> {
     fn turns(&mut self, node: &'d StepNode<'p>, mut around: PlanAround) -> Vec<Step> {
         let What::Turns { notes, role, beside, body } = &node.what else { return Vec::new() };
         around.notes.extend(notes.iter().cloned());
+        if let StepKind::Conversation(it) = &node.step.kind {
+            let program = self.described.program;
+            let offered = it.offers.iter().filter_map(|offer| program.step(offer.step));
+            around.notes.extend(offered.filter_map(|step| self.beneath(&step.kind)));
+        }
         let times = around.times.clone();
         let mut steps = self.step(body, around);
         steps.extend(self.named(beside, role, &times));

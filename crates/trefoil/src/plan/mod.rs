@@ -1,18 +1,21 @@
 //! A plan: what a run would do, in order, without doing it. What each step reads and writes, which model it asks, and how
 //! many calls there are in the worst case. With prices also what it costs.
 
+pub(crate) mod beneath;
 mod build;
 mod json;
 mod money;
 mod text;
 
 use trefoil_ir::Program;
+use trefoil_machine::Flags;
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
+#[doc(hidden)]
+pub use beneath::FlowCalled;
 pub use money::Money;
 pub use trefoil_check::semantic::bound::{Bound, Calls};
-use trefoil_prices::Price;
 
 /// A plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +38,7 @@ pub struct Plan {
     pub models: Vec<(String, Bound)>,
     /// All calls of a run.
     pub calls: Calls,
-    /// What they cost, if somebody has said what models cost: [`Plan::with_prices`].
+    /// What they cost, if somebody has said what models cost.
     pub money: Option<Money>,
     /// Ceilings that stop a run sooner.
     pub limits: Vec<String>,
@@ -100,14 +103,21 @@ pub struct Obstacle {
 }
 
 impl Plan {
-    /// The plan of a program.
+    /// The plan of a program. Whatever its tools are: calls of tools are counted, not what they do.
     pub fn of(program: &Program, files: &Files) -> Self {
-        build::build(program, files)
+        Self::with_flows(program, files, &[])
     }
-    /// The same with what it costs. `prices`: dollars of models by `PROVIDER:NAME`; of one that is missing the price is not
-    /// known.
-    pub fn with_prices(program: &Program, files: &Files, prices: &[(String, Price)]) -> Self {
-        Self { money: Some(money::money(program, files, prices)), ..Self::of(program, files) }
+    /// The same with what the flows do that are its tools.
+    #[doc(hidden)]
+    pub fn with_flows(program: &Program, files: &Files, called: &[FlowCalled]) -> Self {
+        build::build(program, files, called)
+    }
+    /// The same with what it costs, and with what the flows do that are its tools. `money`: the prices and context windows of the
+    /// models, and those that may answer instead; where a price is missing it is not known.
+    #[doc(hidden)]
+    pub fn with_money(program: &Program, files: &Files, money: &Flags, called: &[FlowCalled]) -> Self {
+        let cost = money::money(program, files, money, called);
+        Self { money: Some(cost), ..Self::with_flows(program, files, called) }
     }
     /// For people.
     pub fn text(&self) -> String {

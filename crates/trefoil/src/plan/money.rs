@@ -1,12 +1,13 @@
 //! What a run costs before it is one: what is expected if it goes straight through, and what it can be at most.
 
-use trefoil_check::semantic::cost::Costs;
-use trefoil_ir::{AnswerFormat, Expr, FlowId, ModelCall, Program, StepKind, walk};
-use trefoil_prices::{Dollars, Price, estimate, window};
+use trefoil_ir::{AnswerFormat, Expr, ModelCall, Program, StepKind, walk};
+use trefoil_machine::Flags;
+use trefoil_prices::{Dollars, Price, estimate};
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
 use super::Bound;
+use super::beneath::{self, Beneath, FlowCalled};
 use crate::describe;
 
 /// Tokens that a text which only the run knows is taken to have.
@@ -28,8 +29,9 @@ pub struct Money {
     pub endless: Vec<String>,
 }
 
-/// The money of a run of the entry flow. `prices`: by `PROVIDER:NAME`.
-pub(super) fn money(program: &Program, files: &Files, prices: &[(String, Price)]) -> Money {
+/// The money of a run of the entry flow, whose tools are these flows. `flags`: the prices and windows of the models, and those that
+/// may answer instead.
+pub(super) fn money(program: &Program, files: &Files, flags: &Flags, called: &[FlowCalled]) -> Money {
     let mut money = Money {
         expected: Bound::default(),
         at_most: None,
@@ -37,65 +39,71 @@ pub(super) fn money(program: &Program, files: &Files, prices: &[(String, Price)]
         unlimited: Vec::new(),
         endless: Vec::new(),
     };
-    for (_, step) in walk::reachable(program, program.entry) {
-        let Some(StepKind::Model(call)) = program.step(step).map(|s| &s.kind) else { continue };
-        let name = describe::model(&call.model);
-        match of(prices, call) {
-            None => add(&mut money.unpriced, name),
-            Some(price) if price.is_free() => {}
-            Some(_) => {
-                if call.parameters.max_tokens.is_none() {
-                    add(&mut money.unlimited, name.clone());
-                }
-                if longest(program, call).is_none() {
-                    add(&mut money.endless, name);
-                }
-            }
-        }
-    }
-    let list = |flow: FlowId, list: &Expr| describe::expr(files, program.flow(flow), list);
-    let costs = || Costs::naming(program, list, describe::model);
-    let expected = |_, call: &ModelCall| of(prices, call).map_or(0, |price| expected(program, price, call));
-    money.expected = costs().straight().priced(expected).beside_budget(program.entry).cost;
+    money.look(program, flags);
+    called.iter().for_each(|one| money.look(&one.program, &one.money));
+    money.expected = sum(program, files, flags, called, true, expected);
     if money.endless.is_empty() {
-        let at_most = |_, call: &ModelCall| of(prices, call).map_or(0, |price| at_most(program, price, call));
-        money.at_most = Some(costs().priced(at_most).beside_budget(program.entry).cost);
+        money.at_most = Some(sum(program, files, flags, called, false, |prompt, price, window| {
+            at_most(prompt, price, window).unwrap_or(0)
+        }));
     }
     money
 }
 
-fn add(all: &mut Vec<String>, name: String) {
-    if !all.contains(&name) {
-        all.push(name);
-    }
+/// What one call comes to, by its prompt and limits, the price of its model and that model's window.
+type OneCall = fn(&Prompt, &Price, Option<u64>) -> u64;
+
+/// What the calls of a run come to together; of the models that may answer a call, the most expensive one counts.
+fn sum(
+    program: &Program,
+    files: &Files,
+    flags: &Flags,
+    called: &[FlowCalled],
+    straight: bool,
+    one_call: OneCall,
+) -> Bound {
+    let counted = |program, files, flags: &Flags, beneath: &Beneath, budget: bool| {
+        let turns = turns(program);
+        let costs = beneath::costs(program, files, beneath).priced(|_, call| {
+            let prompt = Prompt::of(program, call, &turns);
+            let all = flags.candidates(call.model.provider.as_deref(), &call.model.name);
+            all.filter_map(|(_, price, window)| Some(one_call(&prompt, price?, window))).max().unwrap_or(0)
+        });
+        let mut costs = if straight { costs.straight() } else { costs };
+        let entry = program.entry;
+        if budget { costs.flow(entry) } else { costs.beside_budget(entry) }
+    };
+    let beneath = Beneath::of(called, |one, known| counted(&one.program, &one.files, &one.money, known, true));
+    counted(program, files, flags, &beneath, false).cost
 }
 
-fn of<'p>(prices: &'p [(String, Price)], call: &ModelCall) -> Option<&'p Price> {
-    let name = describe::model(&call.model);
-    prices.iter().find(|(model, _)| *model == name).map(|(_, price)| price)
+/// The turns of conversations: what was said before is part of their prompts.
+fn turns(program: &Program) -> Vec<&ModelCall> {
+    let kind = |step| program.step(step).map(|step| &step.kind);
+    let turn = |step| match kind(step) {
+        Some(StepKind::Conversation(it)) => kind(it.turn),
+        _ => None,
+    };
+    let all = walk::reachable(program, program.entry).into_iter().filter_map(|(_, step)| turn(step));
+    all.filter_map(|kind| if let StepKind::Model(call) = kind { Some(&**call) } else { None }).collect()
 }
 
-fn expected(program: &Program, price: &Price, call: &ModelCall) -> u64 {
-    let prompt = Prompt::of(program, call);
+fn expected(prompt: &Prompt, price: &Price, _: Option<u64>) -> u64 {
     let unknown = prompt.unknown.saturating_mul(PLACEHOLDER);
     let input = estimate::tokens(prompt.bytes).saturating_add(prompt.beside()).saturating_add(unknown);
-    price.at_most(input, estimate::answer(call.parameters.max_tokens))
+    price.at_most(input, estimate::answer(prompt.answer))
 }
 
-fn at_most(program: &Program, price: &Price, call: &ModelCall) -> u64 {
-    let Some((input, output)) = longest(program, call) else { return 0 };
-    price.at_most(input, output)
-}
-
-/// The tokens in and out that a call has at most: a token is a byte at least, and no prompt or answer is longer than the
-/// model's context window. None: nobody knows how long that is.
-fn longest(program: &Program, call: &ModelCall) -> Option<(u64, u64)> {
-    let window = call.model.provider.as_deref().and_then(|provider| window(provider, &call.model.name));
-    let prompt = Prompt::of(program, call);
+/// As a strict limit reserves it: a token is a byte at least, and no prompt or answer is longer than the model's context window.
+/// None: nobody knows how long that is.
+fn at_most(prompt: &Prompt, price: &Price, window: Option<u64>) -> Option<u64> {
+    if price.is_free() {
+        return Some(0);
+    }
     let known = (prompt.unknown == 0).then(|| prompt.bytes.saturating_add(prompt.beside()));
-    let output = call.parameters.max_tokens.map(u64::from);
-    let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-    Some((least(known, window)?, least(output, window)?))
+    let output = prompt.answer.filter(|_| !prompt.options).map(u64::from);
+    let least = |known: Option<u64>| known.into_iter().chain(window).min();
+    Some(price.at_most(least(known)?, least(output)?))
 }
 
 /// What is known of the messages of a call.
@@ -105,11 +113,18 @@ struct Prompt {
     messages: u64,
     /// Texts that only the run knows.
     unknown: u64,
+    /// Tokens of the answer at most.
+    answer: Option<u32>,
+    /// The provider is told more, in its own words: that may add to the prompt, and lift the limit of the answer.
+    options: bool,
 }
 
 impl Prompt {
-    fn of(program: &Program, call: &ModelCall) -> Self {
-        let mut prompt = Self::default();
+    fn of(program: &Program, call: &ModelCall, turns: &[&ModelCall]) -> Self {
+        let options = call.parameters.provider_options.is_some();
+        let more = options || turns.iter().any(|turn| std::ptr::eq(*turn, call));
+        let answer = call.parameters.max_tokens;
+        let mut prompt = Self { unknown: u64::from(more), answer, options, ..Self::default() };
         for text in call.system.iter().chain([&call.user]) {
             prompt.add(text);
         }
@@ -150,7 +165,38 @@ impl Prompt {
     }
 }
 
+fn add(all: &mut Vec<String>, name: String) {
+    if !all.contains(&name) {
+        all.push(name);
+    }
+}
+
 impl Money {
+    /// Notes what is not known of the models of a program.
+    fn look(&mut self, program: &Program, flags: &Flags) {
+        let turns = turns(program);
+        for (_, step) in walk::reachable(program, program.entry) {
+            let Some(StepKind::Model(call)) = program.step(step).map(|s| &s.kind) else { continue };
+            let own = describe::model(&call.model);
+            let prompt = Prompt::of(program, call, &turns);
+            for (name, price, window) in flags.candidates(call.model.provider.as_deref(), &call.model.name) {
+                let name = if name.is_empty() { own.clone() } else { name.to_owned() };
+                match price {
+                    None => add(&mut self.unpriced, name),
+                    Some(price) if price.is_free() => {}
+                    Some(price) => {
+                        if call.parameters.max_tokens.is_none() {
+                            add(&mut self.unlimited, name.clone());
+                        }
+                        if at_most(&prompt, price, window).is_none() {
+                            add(&mut self.endless, name);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Lines for people.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use trefoil::plan::Plan;
+use trefoil::ports::Flags;
 use trefoil_prices::{Price, Rates};
 
 use crate::Folder;
@@ -208,13 +209,22 @@ fn a_budget_that_ends_the_run_bounds_a_fan_out() {
     assert_eq!(siren(known), "3");
 }
 
+/// With these prices, and the windows that are listed.
+fn flags(prices: Vec<(String, Price)>) -> Flags {
+    let window = |(name, _): &(String, Price)| {
+        let (provider, model) = name.split_once(':')?;
+        Some((name.clone(), trefoil_prices::window(provider, model)?))
+    };
+    Flags { windows: prices.iter().filter_map(window).collect(), prices, ..Flags::default() }
+}
+
 /// A dollar for a million tokens in, ten for a million out: micro-dollars are tokens.
 fn money(files: &[(&str, &str)], target: &str, priced: &[&str]) -> String {
     let folder = Folder::with(files);
     let loaded = folder.load(target);
     let rates = Rates { input: 1_000_000, output: 10_000_000, ..Rates::default() };
     let prices: Vec<_> = priced.iter().map(|name| ((*name).to_owned(), Price { rates, ..Price::default() })).collect();
-    let text = Plan::with_prices(&loaded.program, &loaded.files, &prices).text();
+    let text = Plan::with_money(&loaded.program, &loaded.files, &flags(prices), &[]).text();
     text.split("\ncost\n").nth(1).unwrap().to_owned()
 }
 
@@ -257,8 +267,8 @@ fn money_of_a_model_without_a_price_or_without_a_window_is_said_to_be_unknown() 
 fn a_model_that_costs_nothing_makes_a_run_that_costs_nothing() {
     let folder = Folder::with(&[("a.yaml", AGENT)]);
     let loaded = folder.load("#a");
-    let free = [("openai:m".to_owned(), Price::free())];
-    let plan = Plan::with_prices(&loaded.program, &loaded.files, &free);
+    let free = flags(vec![("openai:m".to_owned(), Price::free())]);
+    let plan = Plan::with_money(&loaded.program, &loaded.files, &free, &[]);
     assert!(plan.text().ends_with("\ncost\n  $0\n"), "{}", plan.text());
     assert_eq!(plan.json()["cost"]["at_most"], serde_json::json!({"micro": 0, "text": "$0"}));
 }

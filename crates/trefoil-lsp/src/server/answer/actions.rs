@@ -10,6 +10,7 @@ use crate::server::convert::Converter;
 use crate::server::position::Lines;
 use crate::server::session::Session;
 use crate::{code_action, create, lens, rename};
+use trefoil::Engine;
 use trefoil::internals::{Checks, LoadOptions, Target};
 use trefoil::plan::Plan;
 
@@ -114,7 +115,9 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
                     format!("no plan, because the file does not load ({errors} errors)"),
                 )
             })?;
-            Plan::of(&loaded.program, &loaded.files).text()
+            let settings = trefoil::internals::settings::find(&place.path, false).settings;
+            let called = Engine::new().settings(settings).called(&loaded.program);
+            Plan::with_flows(&loaded.program, &loaded.files, &called).text()
         }
     };
     let message = json!({ "type": 3, "message": &said });

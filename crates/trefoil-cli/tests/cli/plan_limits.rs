@@ -1,0 +1,206 @@
+//! What `plan` says is the worst case is what the limits of `run` go by: a run with a limit of so much is never stopped.
+#![cfg(unix)]
+
+use serde_json::Value as Json;
+
+use crate::durable::priced;
+use crate::provider::Provider;
+use crate::world::{Folder, Ran, finish};
+
+/// A dollar for a million tokens in, ten for a million out. The window of the model is 128,000 tokens.
+const PRICES: &str = "[prices]\n\"openai:gpt-4o-mini\" = { input = 1, output = 10 }\n";
+const WINDOW: u64 = 128_000;
+/// The tokens in and out that each call is said to have used.
+const USED: (usize, usize) = (40, 10);
+
+struct World {
+    folder: Folder,
+    provider: Provider,
+}
+
+/// An agent whose messages are known before the run: 24 bytes in two messages, which are 40 tokens at most, and 10 out.
+fn agent(more: &str) -> String {
+    format!(
+        "id: main\nkind: llm\nmodel: {{ provider: openai, name: gpt-4o-mini, maxTokens: 10 }}\ninstruction: I.\nprompt: {}\n{more}",
+        "x".repeat(22)
+    )
+}
+
+impl World {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = Folder::new();
+        for (name, text) in files {
+            folder.write(name, text);
+        }
+        folder.write("config/config.toml", PRICES);
+        let world = Self { folder, provider: Provider::with_usage(|_| USED) };
+        if files.iter().any(|(name, _)| *name == "trefoil.toml") {
+            world.trefoil(&["trust", "."]).exits(0);
+        }
+        world
+    }
+
+    fn trefoil(&self, args: &[&str]) -> Ran {
+        finish(priced(&self.folder, &self.provider, args))
+    }
+
+    /// Calls and micro-dollars at most.
+    fn plan(&self) -> (Json, u64) {
+        let plan = self.trefoil(&["plan", "main.yaml", "--format", "json"]).exits(0).json();
+        let micro = &plan["cost"]["at_most"]["micro"];
+        (plan["calls"]["model"]["at_most"].clone(), micro.as_u64().unwrap_or_else(|| panic!("{plan:#}")))
+    }
+
+    fn run(&self, micro: u64) -> Ran {
+        self.run_with(micro, &["--input", "x"])
+    }
+
+    fn run_with(&self, micro: u64, input: &[&str]) -> Ran {
+        let cost = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+        let args = ["run", "main.yaml", "--no-check", "--reserve", "bound", "--max-cost", &cost];
+        self.trefoil(&[&args[..], input].concat())
+    }
+}
+
+#[test]
+fn calls_that_are_known_before_cost_what_the_plan_says() {
+    let world = World::new(&[
+        (
+            "main.yaml",
+            "id: main\nkind: sequential\nsteps:\n  - { ref: a, stateKey: x }\n  - { ref: a, stateKey: y }\n  - { ref: a, stateKey: z }\n",
+        ),
+        ("a.yaml", &agent("").replace("id: main", "id: a")),
+    ]);
+    let (calls, most) = world.plan();
+    assert_eq!((calls, most), (3.into(), 3 * (40 + 100)));
+    world.run(most).exits(0);
+    assert_eq!(world.provider.asked().len(), 3);
+    world.run(most - 1).exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached"]);
+    assert_eq!(world.provider.asked().len(), 5, "the third call might have passed the limit");
+}
+
+#[test]
+fn no_prompt_is_longer_than_the_window() {
+    let world = World::new(&[(
+        "main.yaml",
+        &agent("inputSchema: { text: string }\n").replace("prompt: ", "prompt: '{{text}}' #"),
+    )]);
+    let (_, most) = world.plan();
+    assert_eq!(most, WINDOW + 100);
+    // More bytes than the window has tokens.
+    world.folder.write("input.json", format!("{{\"text\": \"{}\"}}", "x".repeat(500_000)));
+    world.run_with(most, &["--input-json", "@input.json"]).exits(0);
+}
+
+#[test]
+fn provider_options_may_fill_the_window() {
+    let options = agent("").replace("maxTokens: 10 }", "maxTokens: 10, providerOptions: { openai: { user: me } } }");
+    let world = World::new(&[("main.yaml", &options)]);
+    let (_, most) = world.plan();
+    assert_eq!(most, WINDOW * 11);
+    world.run(most).exits(0);
+}
+
+/// Each turn repeats what was said and done before it.
+#[test]
+fn turns_of_a_conversation_may_fill_the_window() {
+    let tools = "[tools.note]\ncommand = ['echo', 'a note']\n";
+    let world = World::new(&[
+        ("main.yaml", &agent("maxSteps: 3\ntools: [{ kind: local, tools: [note] }]\n")),
+        ("trefoil.toml", tools),
+    ]);
+    let (calls, most) = world.plan();
+    assert_eq!((calls, most), (3.into(), 3 * (WINDOW + 100)));
+    world.run(most).exits(0);
+    assert_eq!(world.provider.asked().len(), 3);
+}
+
+const SHIP: &str = "[tools.ship]\nflow = 'other/ship.yaml'\n";
+
+/// Two calls, one after the other.
+fn ship() -> String {
+    "version: '0.1'\nagents: { a: { model: 'openai:gpt-4o-mini', system: S } }\nnodes:\n  \
+     one: { agent: a, writes: output.one }\n  two: { agent: a, writes: output.two }\n\
+     edges: [{ from: one, to: two }]\ninput: { message: it }\n"
+        .to_owned()
+}
+
+#[test]
+fn a_flow_that_is_a_tool_of_an_agent_counts_as_often_as_it_can_be_called() {
+    let caller = agent("maxSteps: 3\ntools: [{ kind: local, tools: [ship] }]\n");
+    let world = World::new(&[("main.yaml", &caller), ("trefoil.toml", SHIP), ("other/ship.yaml", &ship())]);
+    // Three turns, each with 32 calls at most, of two model calls.
+    let (calls, most) = world.plan();
+    assert_eq!(calls, 3 * (1 + 32 * 2));
+    assert_eq!(most, 3 * (WINDOW + 100) + 3 * 32 * 2 * WINDOW * 11);
+    let plan = world.trefoil(&["plan", "main.yaml"]);
+    assert!(plan.out.contains("`ship` runs a flow: at most 2 model calls, each time"), "{}", plan.out);
+    let at_most = |calls: &str| world.trefoil(&["run", "main.yaml", "--max-calls", calls, "--input", "x"]);
+    at_most("194").exits(2).says(&["it may need 195 model calls"]);
+    assert!(world.provider.asked().is_empty());
+    at_most("195").exits(0);
+    world.run(most).exits(0);
+}
+
+#[test]
+fn a_flow_that_calls_itself_as_a_tool_has_no_limit() {
+    let own = "id: main\nkind: sequential\nsteps:\n  - ref: a\n  - ref: again\n";
+    let again = "id: again\nkind: tool\ntool: { kind: local, name: self, params: { input: x } }\n";
+    let a = agent("").replace("id: main", "id: a");
+    let files = [
+        ("main.yaml", own),
+        ("again.yaml", again),
+        ("a.yaml", &a),
+        ("trefoil.toml", "[tools.self]\nflow = 'main.yaml'\n"),
+    ];
+    let world = World::new(&files);
+    let plan = world.trefoil(&["plan", "main.yaml"]);
+    assert!(plan.exits(0).out.contains("model: no limit") && plan.out.contains("unbounded"), "{}", plan.out);
+    let refused = world.trefoil(&["run", "main.yaml", "--max-calls", "50", "--input", "x"]);
+    refused.exits(2).says(&["may need any number of model calls"]);
+}
+
+/// Agents that call agents of the same format are one program, and counted as such.
+#[test]
+fn agents_that_are_tools_of_agents_count() {
+    let caller = agent("maxSteps: 2\ntools: [{ kind: agent, agent: b }]\n");
+    let world = World::new(&[("main.yaml", &caller), ("b.yaml", &agent("").replace("id: main", "id: b"))]);
+    assert_eq!(world.plan().0, 2 * (1 + 32));
+    let caller = agent("maxSteps: 2\nspawnable: [{ kind: ref, agentId: b }]\n");
+    let world = World::new(&[("main.yaml", &caller), ("b.yaml", &agent("").replace("id: main", "id: b"))]);
+    assert_eq!(world.plan().0, 2 * (1 + 32));
+}
+
+#[test]
+fn what_a_budget_of_the_manifest_does_is_what_the_plan_says() {
+    let flow = |micro: u64, then: &str| {
+        let node = |id: &str| format!("  {id}: {{ agent: a, writes: output.{id}, max_tokens_per_call: 10 }}\n");
+        format!(
+            "version: '0.1'\nagents: {{ a: {{ model: 'openai:gpt-4o-mini', system: S }} }}\nnodes:\n{}{}edges: [{{ from: one, to: two }}]\n\
+             input: {{ message: it }}\nbudget: {{ max_cost_usd: {}.{:06}, on_exceeded: {then} }}\n",
+            node("one"),
+            node("two"),
+            micro / 1_000_000,
+            micro % 1_000_000
+        )
+    };
+    for (then, says, code, calls) in [
+        ("abort", "exceeding it fails the run", 1, 0),
+        ("warn", "exceeding it is a warning", 0, 2),
+        ("skip_remaining", "exceeding it skips nodes that have not started", 0, 1),
+    ] {
+        let world = World::new(&[("main.yaml", &flow(1, then))]);
+        let bound = |limit: u64| {
+            world.folder.write("main.yaml", flow(limit, then));
+            world.trefoil(&["run", "main.yaml", "--no-check", "--reserve", "bound", "--input", "x"])
+        };
+        let (_, most) = world.plan();
+        let plan = world.trefoil(&["plan", "main.yaml"]);
+        assert!(plan.out.contains(says), "{}", plan.out);
+        bound(1).exits(code);
+        assert_eq!(world.provider.asked().len(), calls, "{then}");
+        let enough = bound(most);
+        assert!(!enough.exits(0).err.contains("limit"), "{}", enough.err);
+        assert_eq!(world.provider.asked().len(), calls + 2, "{then}");
+    }
+}
