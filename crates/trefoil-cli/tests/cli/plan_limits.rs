@@ -204,3 +204,16 @@ fn what_a_budget_of_the_manifest_does_is_what_the_plan_says() {
         assert_eq!(world.provider.asked().len(), calls + 2, "{then}");
     }
 }
+
+#[test]
+fn a_fallback_may_have_a_larger_window() {
+    let asks = agent("inputSchema: { text: string }\n").replace("prompt: ", "prompt: '{{text}}' #");
+    let world = World::new(&[("main.yaml", &asks)]);
+    let models = "[models]\nmain = ['openai:gpt-4o-mini', 'openai:gpt-4.1-nano']\n";
+    let other = "\"openai:gpt-4.1-nano\" = { input = 1, output = 10 }\n";
+    world.folder.write("config/config.toml", format!("{PRICES}{other}{models}"));
+    let (_, most) = world.plan();
+    assert_eq!(most, 1_000_000 + 100);
+    world.folder.write("input.json", format!("{{\"text\": \"{}\"}}", "x".repeat(500_000)));
+    world.run_with(most, &["--input-json", "@input.json"]).exits(0);
+}
