@@ -41,7 +41,7 @@ impl WireRequest {
 /// Canonical JSON (RFC 8785).
 pub fn canonical(of: &impl Serialize) -> Vec<u8> {
     // What is written here has texts for keys and no error of its own, and a vector takes every byte.
-    serde_json_canonicalizer::to_vec(of).unwrap_or_default()
+    super::jcs::to_vec(of).unwrap_or_default()
 }
 
 /// The first sixty-four bits of a question's hash: what its activity is called by.

@@ -16,6 +16,7 @@
 mod ask;
 mod back;
 mod canonical;
+mod jcs;
 mod of;
 
 use std::sync::Arc;
