@@ -69,9 +69,20 @@ impl fmt::Display for Key {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentKey(pub [u8; 32]);
 
+impl ContentKey {
+    /// As text. Every request that is stored has one, so it is neither written nor read digit by digit.
+    fn text<T>(&self, with: impl FnOnce(&str) -> T) -> T {
+        let mut text = [0; 64];
+        for (digits, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        with(str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
 impl fmt::Display for ContentKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.text(|text| f.write_str(text))
     }
 }
 
@@ -84,27 +95,51 @@ impl fmt::Debug for ContentKey {
 impl std::str::FromStr for ContentKey {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "a content key has 64 hexadecimal digits";
+        let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| wrong)?;
         let mut key = [0; 32];
-        let digits = text.as_bytes().chunks_exact(2);
-        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err("a content key has 64 hexadecimal digits");
-        }
-        for (byte, digits) in key.iter_mut().zip(digits) {
-            let digits = std::str::from_utf8(digits).unwrap_or_default();
-            *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+        for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = pair.iter().try_fold(0, |byte, digit| Some(byte << 4 | value(*digit)?)).ok_or(wrong)?;
         }
         Ok(Self(key))
     }
 }
 
+/// A hexadecimal digit.
+fn digit(value: u8) -> u8 {
+    if value < 10 { b'0' + value } else { b'a' + value - 10 }
+}
+
+/// The value of a hexadecimal digit.
+fn value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
 impl serde::Serialize for ContentKey {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
+        self.text(|text| s.serialize_str(text))
     }
 }
 
 impl<'de> serde::Deserialize<'de> for ContentKey {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+        d.deserialize_str(Digits)
+    }
+}
+
+struct Digits;
+
+impl serde::de::Visitor<'_> for Digits {
+    type Value = ContentKey;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("64 hexadecimal digits")
+    }
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ContentKey, E> {
+        text.parse().map_err(E::custom)
     }
 }

@@ -20,6 +20,7 @@ pub struct Prepared {
     pub program: Arc<Program>,
     /// Its schemas.
     pub schemas: Schemas,
+    fingerprint: OnceLock<String>,
     steps: Vec<StepFacts>,
     /// Whether anything reads what slots' steps have spent.
     pub tracks_spending: bool,
@@ -63,7 +64,21 @@ impl Prepared {
         let limits_cost = program.flows.iter().any(|f| f.budget.as_ref().is_some_and(|b| b.max_cost_micro.is_some()));
         let schemas = Schemas::new(program.clone());
         let holes = if has_holes { walk::holes(&program) } else { Vec::new() };
-        Arc::new(Self { program, schemas, steps, tracks_spending, limits_cost, has_holes, holes })
+        Arc::new(Self {
+            program,
+            schemas,
+            fingerprint: OnceLock::new(),
+            steps,
+            tracks_spending,
+            limits_cost,
+            has_holes,
+            holes,
+        })
+    }
+
+    /// What the program is known by in journals.
+    pub fn fingerprint(&self) -> &str {
+        self.fingerprint.get_or_init(|| self.program.fingerprint().to_string())
     }
 
     /// The key segment of a step: its label, escaped, where it has one; a mark where keys would meet otherwise.

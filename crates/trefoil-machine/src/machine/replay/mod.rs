@@ -177,7 +177,7 @@ impl Replay {
             return Err(differs("the journal does not start with the start of a run"));
         };
         let mut notes = Vec::new();
-        let (then, now) = (&started.program, prepared.program.fingerprint().to_string());
+        let (then, now) = (&started.program, prepared.fingerprint());
         if then.semantics != SEMANTICS {
             notes.push(format!(
                 "the run started under version {} of the semantics and continues under version {SEMANTICS}; every completed step is compared with this version's request",
@@ -186,7 +186,7 @@ impl Replay {
         } else if then.fingerprint != now {
             let short = |text: &str| text.chars().take(16).collect::<String>();
             let message =
-                format!("the journal is for program {}, but this is program {}", short(&then.fingerprint), short(&now));
+                format!("the journal is for program {}, but this is program {}", short(&then.fingerprint), short(now));
             differences::note(&mut differences, Difference::of(first.seq, None, What::Program, message))?;
         }
         let mut machine = Machine::with(prepared, started.flags.clone()).in_pieces().with_provenance(traces);
