@@ -14,13 +14,16 @@ const HIDDEN: &str = "***";
 /// Shorter ones would mask half of any text.
 const SHORTEST: usize = 6;
 
+/// What is hidden: read for every event and answer, and changed hardly ever.
+type Known = Mutex<Arc<Vec<String>>>;
+
 /// Values that this run may use, longest first. A secret is masked wherever it comes back, results included; a value of the
 /// environment in what is shown (events, errors, traces), and in a result only where it came from there.
 #[derive(Default)]
 pub struct SeenValues {
-    secrets: Mutex<Vec<String>>,
+    secrets: Known,
     /// The secrets and the environment.
-    all: Mutex<Vec<String>>,
+    all: Known,
 }
 
 impl SeenValues {
@@ -108,7 +111,7 @@ impl SeenValues {
     }
 }
 
-fn remember(values: &Mutex<Vec<String>>, value: &str) {
+fn remember(values: &Known, value: &str) {
     if value.chars().count() < SHORTEST {
         return;
     }
@@ -116,12 +119,13 @@ fn remember(values: &Mutex<Vec<String>>, value: &str) {
     if values.iter().any(|v| v == value) {
         return;
     }
+    let values = Arc::make_mut(&mut values);
     // Also as a server repeats it.
     values.extend(forms(value));
     values.sort_by_key(|v| std::cmp::Reverse(v.len()));
 }
 
-fn known(values: &Mutex<Vec<String>>) -> Vec<String> {
+fn known(values: &Known) -> Arc<Vec<String>> {
     values.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
@@ -240,7 +244,7 @@ fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
 
 /// A stream of text that holds back what could be the beginning of a secret.
 pub struct Stream {
-    secrets: Vec<String>,
+    secrets: Arc<Vec<String>>,
     held: String,
 }
 
@@ -251,7 +255,7 @@ impl Stream {
             return text.to_owned();
         }
         self.held.push_str(text);
-        for secret in &self.secrets {
+        for secret in self.secrets.iter() {
             if self.held.contains(secret.as_str()) {
                 self.held = self.held.replace(secret.as_str(), HIDDEN);
             }

@@ -27,8 +27,11 @@ mod verify;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::maybe_done;
 use trefoil_ir::{Program, SEMANTICS};
 use trefoil_prices::Price;
 use trefoil_template::{HoleKind, Value};
@@ -381,34 +384,38 @@ struct ReadJournal {
     last: EntryKind,
 }
 
-/// Replays a run's journal as it is read, so that no more of it is in memory than a page.
+/// Replays a run's journal as it is read, so that no more of it is in memory than two pages: the one that is replayed, and the
+/// one that is read meanwhile.
 async fn read<W: Reader + Send>(world: &World, options: &Options, watcher: &mut W) -> Result<ReadJournal, RunError> {
     let run = &world.watch.run;
     let journal = &*world.ports.journal;
-    let (mut read, mut next) = (None::<ReadJournal>, 0);
-    loop {
-        let page = journal.read(run, next).await.map_err(journal_error)?;
-        if page.is_empty() {
-            break;
-        }
-        for entry in page {
-            next = entry.seq.saturating_add(1);
+    let mut read = None::<ReadJournal>;
+    let mut page = journal.read(run, 0).await.map_err(journal_error)?;
+    while let Some(last) = page.last() {
+        let mut ahead = maybe_done(journal.read(run, last.seq.saturating_add(1)));
+        // It begins now, and whoever reads it may be another thread.
+        let _ = (&mut ahead).now_or_never();
+        for entry in &page {
             match &mut read {
                 None => {
                     if let EntryKind::Started(started) = &entry.kind {
                         watcher.began(started, options);
                     }
-                    let replay = Replay::begin(world.prepared.clone(), &entry, watcher)?;
-                    read = Some(ReadJournal { replay, last: entry.kind.clone(), first: entry });
+                    let replay = Replay::begin(world.prepared.clone(), entry, watcher)?;
+                    read = Some(ReadJournal { replay, last: entry.kind.clone(), first: entry.clone() });
                 }
-                Some(ReadJournal { first, replay, last }) => {
-                    self::next(journal, run, first, replay, &entry, watcher).await?;
-                    *last = entry.kind;
+                Some(ReadJournal { first, replay, .. }) => {
+                    self::next(journal, run, first, replay, entry, watcher).await?;
                 }
             }
         }
+        if let (Some(read), Some(last)) = (&mut read, page.pop()) {
+            read.last = last.kind;
+        }
         // A long journal leaves others their turn.
         tokio::task::yield_now().await;
+        (&mut ahead).await;
+        page = Pin::new(&mut ahead).take_output().transpose().map_err(journal_error)?.unwrap_or_default();
     }
     read.ok_or_else(|| RunError::new("JOURNAL_ERROR", format!("the journal of `{run}` is empty")))
 }
@@ -443,7 +450,7 @@ const ENGINE: &str = env!("CARGO_PKG_VERSION");
 /// What runs, for the journal.
 fn identity(prepared: &Prepared, options: &mut Options) -> Identity {
     Identity {
-        fingerprint: prepared.program.fingerprint().to_string(),
+        fingerprint: prepared.fingerprint().to_owned(),
         semantics: SEMANTICS,
         engine: ENGINE.to_owned(),
         flow: prepared.program.name.to_string(),

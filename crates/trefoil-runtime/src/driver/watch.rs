@@ -75,6 +75,6 @@ impl Watch {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.next += step;
         let seq = state.next.saturating_sub(1);
-        self.sink.event(&Event { run: self.run.clone(), seq, at_ms, key, location, kind });
+        self.sink.take(Event { run: self.run.clone(), seq, at_ms, key, location, kind });
     }
 }

@@ -419,6 +419,10 @@ pub trait Secrets: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// One event.
     fn event(&self, event: &Event);
+    /// One event that nobody else receives. A sink that keeps events need not copy it.
+    fn take(&self, event: Event) {
+        self.event(&event);
+    }
     /// Called when a run is resumed: all events so far were repeated from its journal, and the following ones are live.
     fn caught_up(&self) {}
     /// Whether it wants events, because building them costs time.

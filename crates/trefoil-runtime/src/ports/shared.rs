@@ -120,6 +120,9 @@ impl<T: EventSink + ?Sized> EventSink for Arc<T> {
     fn event(&self, event: &Event) {
         T::event(self, event);
     }
+    fn take(&self, event: Event) {
+        T::take(self, event);
+    }
     fn caught_up(&self) {
         T::caught_up(self);
     }

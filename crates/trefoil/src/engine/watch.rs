@@ -28,6 +28,11 @@ impl EventSink for Fan {
             sink.event(event);
         }
     }
+    fn take(&self, event: Event) {
+        let Some((last, others)) = self.0.split_last() else { return };
+        others.iter().for_each(|sink| sink.event(&event));
+        last.take(event);
+    }
     fn caught_up(&self) {
         self.0.iter().for_each(|sink| sink.caught_up());
     }
@@ -42,9 +47,6 @@ struct Unread {
     /// Nobody reads them any more, or nobody writes them.
     closed: bool,
 }
-
-/// Room for so many is kept when all have been read.
-const FEW: usize = 16;
 
 type Shared = Arc<Mutex<Unread>>;
 
@@ -65,10 +67,13 @@ pub(super) fn to_handle() -> (ToHandle, Events) {
 
 impl EventSink for ToHandle {
     fn event(&self, event: &Event) {
+        self.take(event.clone());
+    }
+    fn take(&self, event: Event) {
         let mut unread = lock(&self.0);
         // Whoever does not read them any more does not want them.
         if !unread.closed {
-            unread.events.push_back(event.clone());
+            unread.events.push_back(event);
             let reader = unread.reader.take();
             drop(unread);
             reader.into_iter().for_each(Waker::wake);
@@ -92,7 +97,8 @@ impl Events {
         let mut unread = lock(&self.0);
         match unread.events.pop_front() {
             Some(event) => {
-                if unread.events.is_empty() && unread.events.capacity() > FEW {
+                // The least room that it has is more than a kilobyte.
+                if unread.events.is_empty() {
                     unread.events = VecDeque::new();
                 }
                 Poll::Ready(Some(event))
