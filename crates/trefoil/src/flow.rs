@@ -9,6 +9,8 @@ use trefoil_runtime::Event;
 use trefoil_syntax::{Diagnostic, Files, Location, Severity};
 
 use crate::door::{Door, Memory};
+#[cfg(feature = "store")]
+use crate::durable::Packed;
 use crate::error::{Error, Findings, Result};
 use crate::graph::{Graph, graph};
 use crate::load::{Checks, LoadOptions, Loaded, Report, Target, load, rules};
@@ -33,6 +35,8 @@ struct Inner {
     loaded: Loaded,
     warnings: Findings,
     prepared: OnceLock<Arc<Prepared>>,
+    #[cfg(feature = "store")]
+    packed: OnceLock<Packed>,
 }
 
 /// A weak reference to a flow.
@@ -55,7 +59,13 @@ impl std::fmt::Debug for Flow {
 impl From<Loaded> for Flow {
     fn from(loaded: Loaded) -> Self {
         let warnings = Findings::new(loaded.files.clone(), loaded.diagnostics.clone());
-        Self(Arc::new(Inner { loaded, warnings, prepared: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            loaded,
+            warnings,
+            prepared: OnceLock::new(),
+            #[cfg(feature = "store")]
+            packed: OnceLock::new(),
+        }))
     }
 }
 
@@ -150,6 +160,11 @@ impl Flow {
     /// The program as it was written, prepared.
     pub(crate) fn prepared(&self) -> Arc<Prepared> {
         self.0.prepared.get_or_init(|| Prepared::new(self.0.loaded.program.clone())).clone()
+    }
+    /// Its files as stores keep them: hashed once, and shared by all runs that are about to begin.
+    #[cfg(feature = "store")]
+    pub(crate) fn packed(&self) -> Packed {
+        self.0.packed.get_or_init(|| Packed::of(&self.0.loaded)).clone()
     }
     /// An identity that is unique as long as a reference to the flow exists, weak or not.
     pub(crate) fn address(&self) -> usize {

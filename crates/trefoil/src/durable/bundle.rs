@@ -49,6 +49,7 @@ pub struct Bundle {
 }
 
 /// A flow as a journal and a store keep it.
+#[derive(Clone)]
 pub struct Packed {
     /// The files, by their paths in the bundle.
     pub sources: Vec<SourceFile>,

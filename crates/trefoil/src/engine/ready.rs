@@ -24,7 +24,7 @@ use super::watch::{all, to_handle};
 use super::{AnswersFrom, Engine, INPUT, Parts, explain};
 use crate::answers::Answers;
 #[cfg(feature = "store")]
-use crate::durable::{Lines, Packed};
+use crate::durable::Lines;
 use crate::error::{Error, Findings, Result};
 use crate::flow::Flow;
 use crate::load::Loaded;
@@ -217,7 +217,7 @@ impl Ready {
         let mut options = self.options();
         match self.kept.clone() {
             Some(owner) => {
-                let packed = Packed::of(self.flow.loaded());
+                let packed = self.flow.packed();
                 (options.sources, options.bundle) = (packed.sources, Some(packed.bundle));
                 let (run, parent, content) = (self.run.clone(), self.caller.clone(), self.content);
                 let new = trefoil_store::NewRun { run, parent, content, files: packed.blobs, ..Default::default() };
@@ -240,7 +240,7 @@ impl Ready {
     pub async fn submit(self, input: impl Serialize) -> Result<String> {
         let input = self.input(input)?;
         let owner = self.kept.clone().ok_or(Error::NoRuntime)?;
-        let packed = Packed::of(self.flow.loaded());
+        let packed = self.flow.packed();
         let options = Options { sources: packed.sources, bundle: Some(packed.bundle), ..self.options() };
         let first = first_entry(&self.prepared, input, &self.ports, options);
         let batch = trefoil_store::Batch::of_kept(&[first], self.content)?;
