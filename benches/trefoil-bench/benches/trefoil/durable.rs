@@ -5,10 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use trefoil::ports::{CallSite, ModelAnswer, ModelError, ModelProvider, ModelRequest};
+use trefoil::ports::{CallSite, HostLimits, ModelAnswer, ModelError, ModelProvider, ModelRequest};
 use trefoil::store::{Durability, Options, SqliteStore, Store as _};
 use trefoil::{Engine, Flow};
 
@@ -206,10 +207,14 @@ fn memory() -> Option<Standing> {
 
 /// Starts runs that wait, and prints what each takes up.
 pub fn wait(kept: &str) {
+    const FIRST: usize = 100;
     const RUNS: usize = 10_000;
     let place = tempfile::tempdir().unwrap();
     let runtime = threads();
-    let engine = Engine::new().provider(Never);
+    let calls = Arc::new(AtomicUsize::new(0));
+    // All of them wait for the model, and none for its turn.
+    let limits = HostLimits { in_flight: None, ..HostLimits::default() };
+    let engine = Engine::new().provider(Never(calls.clone())).host_limits(&limits);
     let engine = match kept {
         "store" => engine.store(SqliteStore::open(place.path().join("runs.db"), Options::default()).unwrap()),
         _ => engine,
@@ -217,11 +222,11 @@ pub fn wait(kept: &str) {
     let flow = steps(1);
     runtime.block_on(async {
         // What is made once is not the runs'.
-        let first: Vec<_> = (0..100).map(|_| engine.start(&flow, "x").unwrap()).collect();
-        settle().await;
+        let first: Vec<_> = (0..FIRST).map(|_| engine.start(&flow, "x").unwrap()).collect();
+        settle(&calls, FIRST).await;
         let before = resident();
         let mut runs: Vec<_> = (0..RUNS).map(|_| engine.start(&flow, "x").unwrap()).collect();
-        settle().await;
+        settle(&calls, FIRST + RUNS).await;
         // Events that nobody has read are not the run's.
         let mut context = Context::from_waker(Waker::noop());
         for run in &mut runs {
@@ -233,7 +238,8 @@ pub fn wait(kept: &str) {
     runtime.shutdown_background();
 }
 
-struct Never;
+/// Answers nothing, and counts those who ask.
+struct Never(Arc<AtomicUsize>);
 
 #[async_trait::async_trait]
 impl ModelProvider for Never {
@@ -243,6 +249,7 @@ impl ModelProvider for Never {
         _request: &ModelRequest,
         _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
         std::future::pending().await
     }
     fn label(&self, _request: &ModelRequest) -> String {
@@ -250,8 +257,12 @@ impl ModelProvider for Never {
     }
 }
 
-async fn settle() {
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+/// Returns when so many runs wait, and the threads that have started them are gone.
+async fn settle(calls: &AtomicUsize, runs: usize) {
+    while calls.load(Ordering::SeqCst) < runs {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(12)).await;
 }
 
 /// Bytes of this process that are in memory.

@@ -13,8 +13,9 @@ use super::durable::{Answers, steps, threads};
 use super::long;
 use crate::race::{Race, Standing};
 
-/// Entries a turn: long enough to be timed, short enough that neighbours in time see the same disk.
-const TURN: usize = 20;
+/// Entries a turn: so many that the start and the end of a run count little, short enough that neighbours in time see the same
+/// disk.
+const TURN: usize = 100;
 
 pub fn races(out: &mut Vec<Standing>) {
     let folder = tempfile::tempdir().unwrap();
