@@ -30,6 +30,22 @@ const URI: &AsciiSet = &COMPONENT
 /// `application/x-www-form-urlencoded`, before spaces become `+`.
 const FORM: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*').remove(b' ');
 
+/// `quote` of Python, which leaves what separates folders.
+const QUOTE: &AsciiSet = &VALUE.remove(b'/');
+/// `url.PathEscape` of Go.
+const SEGMENT: &AsciiSet = &VALUE.remove(b'$').remove(b'&').remove(b'+').remove(b'=').remove(b':').remove(b'@');
+/// What others write in forms, before spaces become `+`: `quote_plus` of Python and `url.QueryEscape` of Go, `urlencode` of PHP,
+/// `UrlEncode` of .NET.
+const PLUS: &AsciiSet = &VALUE.remove(b' ');
+const PHP: &AsciiSet = &FORM.add(b'*');
+const DOTNET: &AsciiSet = &FORM.remove(b'!').remove(b'(').remove(b')');
+/// Every set that values are encoded with.
+const SETS: [&AsciiSet; 11] = [QUERY, PATH, VALUE, COMPONENT, URI, FORM, QUOTE, SEGMENT, PLUS, PHP, DOTNET];
+
+/// Letters of ASCII that writers of JSON write as `\u`, beside those that have to be: Go and Rails; .NET.
+const FOR_HTML: &[char] = &['<', '>', '&'];
+const FOR_ALL: &[char] = &['<', '>', '&', '\'', '+', '`', '\u{7f}'];
+
 /// The value itself, then every other form, each once.
 pub fn forms(value: &str) -> Vec<String> {
     let mut all = vec![value.to_owned()];
@@ -44,15 +60,29 @@ pub fn forms(value: &str) -> Vec<String> {
     let once = quoted(value);
     for form in [&once, &quoted(&once)] {
         for hex in [|unit: u16| format!("\\u{unit:04x}"), |unit: u16| format!("\\u{unit:04X}")] {
-            let ascii = in_ascii(form, hex);
-            add(ascii.replace('/', "\\/"));
-            add(ascii);
+            for few in [&[], FOR_HTML, FOR_ALL] {
+                add(in_units(form, hex, |c| few.contains(&c)));
+                let ascii = in_units(form, hex, |c| few.contains(&c) || !c.is_ascii());
+                add(ascii.replace('/', "\\/"));
+                // .NET writes quotes so, too.
+                add(ascii.replace("\\\"", &hex(0x22)));
+                add(ascii);
+            }
         }
         add(form.clone());
         add(form.replace('/', "\\/"));
     }
-    for set in [QUERY, PATH, VALUE, COMPONENT, URI, FORM] {
+    // In a page.
+    for quote in ["&quot;", "&#34;"] {
+        for apostrophe in ["&#39;", "&#039;", "&#x27;", "&apos;", "'"] {
+            let page = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            add(page.replace('\'', apostrophe));
+            add(page.replace('"', quote).replace('\'', apostrophe));
+        }
+    }
+    for set in SETS {
         let encoded = utf8_percent_encode(value, set).to_string();
+        add(lower_hex(&encoded).replace(' ', "+"));
         add(lower_hex(&encoded));
         add(encoded.replace(' ', "+"));
         add(encoded);
@@ -64,13 +94,13 @@ pub fn forms(value: &str) -> Vec<String> {
     all
 }
 
-/// With everything beyond ASCII as units of UTF-16.
-fn in_ascii(text: &str, hex: fn(u16) -> String) -> String {
+/// With some letters as units of UTF-16.
+fn in_units(text: &str, hex: fn(u16) -> String, those: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match c.is_ascii() {
-            true => out.push(c),
-            false => out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| hex(*unit))),
+        match those(c) {
+            false => out.push(c),
+            true => out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| hex(*unit))),
         }
     }
     out
@@ -153,6 +183,25 @@ mod tests {
         let forms = forms("a\\b/c;d?e#f");
         for form in ["a%5Cb/c;d?e#f", "a%5Cb%2Fc%3Bd%3Fe%23f"] {
             assert!(forms.iter().any(|known| known == form), "{form}");
+        }
+    }
+
+    #[test]
+    fn what_servers_make_of_a_key_in_their_answers_is_known() {
+        let forms = forms("Zm9v+Ym/Fy&'<x>\"");
+        for form in [
+            "Zm9v%2BYm/Fy%26%27%3Cx%3E%22",
+            "Zm9v+Ym%2FFy&%27%3Cx%3E%22",
+            r"Zm9v\u002BYm/Fy\u0026\u0027\u003Cx\u003E\u0022",
+            r#"Zm9v+Ym/Fy\u0026'\u003cx\u003e\""#,
+            "Zm9v+Ym/Fy&amp;&#x27;&lt;x&gt;&#34;",
+            "Zm9v+Ym/Fy&amp;'&lt;x&gt;&quot;",
+        ] {
+            assert!(forms.iter().any(|known| known == form), "{form}");
+        }
+        let spaced = super::forms("a b*c~d!");
+        for form in ["a+b%2Ac~d%21", "a+b%2Ac%7Ed%21", "a+b*c%7ed!"] {
+            assert!(spaced.iter().any(|known| known == form), "{form}");
         }
     }
 
