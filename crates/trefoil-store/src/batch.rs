@@ -242,7 +242,7 @@ impl Batch {
             EntryKind::Completed { key, about, .. } | EntryKind::Failed { key, about, .. } => {
                 self.answered.extend(about.model.is_some().then(|| key.clone()));
                 // One that was there before was not begun.
-                self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none());
+                self.in_flight -= i64::from(about.model.is_some() && about.kept.is_none() && about.from.is_none());
                 self.spend(about.usage);
             }
             EntryKind::Restarted { usage, .. } => self.spend(*usage),

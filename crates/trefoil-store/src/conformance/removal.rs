@@ -102,6 +102,9 @@ async fn pruning(store: &dyn Store) -> Result<(), String> {
     let retention = Retention { ended_before: Some(AT + 100), failed_before: None, max_bytes: None };
     done(store.prune(&retention).await, "pruning")?;
     equal(&left().await?, &vec!["old-bad", "new", "new-bad", "open"], "what is left when failures are kept")?;
+    let retention = Retention { ended_before: Some(AT + 100), failed_before: Some(AT), max_bytes: None };
+    done(store.prune_some(&retention).await, "pruning some")?;
+    equal(&left().await?, &vec!["old-bad", "new", "new-bad", "open"], "what is left when nothing more is due")?;
     let retention = Retention { ended_before: None, failed_before: Some(AT + 100), max_bytes: None };
     // Those of the other parts of the suite, too.
     let gone = done(store.prune(&retention).await, "pruning")?;

@@ -39,7 +39,7 @@ pub async fn is_due(s: &mut Session, retention: &Retention) -> Done<bool> {
     let Retention { ended_before, failed_before, max_bytes } = retention;
     let due = s
         .row(
-            "SELECT 1 FROM run WHERE ended IS NOT NULL AND ended < greatest($1, $2) \
+            "SELECT 1 FROM run WHERE ended IS NOT NULL AND ended < greatest($1::bigint, $2::bigint) \
              AND ended < CASE status WHEN 'failed' THEN $2::bigint ELSE $1::bigint END LIMIT 1",
             &[&ended_before.map(int), &failed_before.map(int)],
         )

@@ -50,7 +50,7 @@ fn hosts_share_runs_and_former_owners_are_fenced_off() {
         assert!(matches!(other.delete("shared", now + 100_000_000).await, Err(StoreError::Held { .. })));
         assert_eq!(other.claimable(now + 100_000_000, 10).await.unwrap(), Vec::<String>::new());
         // It runs out: nobody asks whether the process lives.
-        one.renew(vec![lease.clone()], now.saturating_sub(1)).await.unwrap();
+        one.renew(vec![lease.clone()], now.saturating_sub(1_000)).await.unwrap();
         assert_eq!(other.reclaim(other.clock().wall_ms()).await.unwrap(), 1);
         let taken = other.claim("shared", claim("second", now)).await.unwrap();
         assert!(matches!(one.append(&lease, batch(&[step(1, 80)])).await, Err(StoreError::NotHeld { .. })));
