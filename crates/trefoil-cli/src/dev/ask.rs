@@ -8,7 +8,7 @@ use trefoil::internals::trace::{Pending, page};
 use trefoil_machine::event::Waiting;
 use trefoil_template::Value;
 
-use super::turn::Asked;
+use super::turn::{Asked, Given, Taken};
 use super::{Happening, Loop};
 use crate::harmless::safe;
 use crate::run::{ask, waiting};
@@ -114,14 +114,21 @@ impl Loop<'_> {
     pub(super) fn answer(&mut self) -> Option<Asked> {
         let last = self.last.as_ref()?;
         let (run, waiting) = (last.run.clone(), last.waiting.clone());
-        self.post_answer(&run, &waiting).then(|| Asked { resume: true, anyway: true, ..Asked::default() })
+        match self.take_answer(&run, &waiting)? {
+            Taken::Later(given) => {
+                self.given = Some(given);
+                Some(Asked { anyway: true, ..Asked::default() })
+            }
+            Taken::Posted => Some(Asked { resume: true, anyway: true, ..Asked::default() }),
+        }
     }
 
-    /// Asks, and puts the answer where the run finds it.
-    pub(super) fn post_answer(&mut self, run: &str, all: &[Waiting]) -> bool {
+    /// Asks, and puts the answer where the run finds it. If that run is not one of the files as they are now, it gets none: the
+    /// answer is returned, for the run that takes its place. None: there is no answer, or not one that the run takes.
+    pub(super) fn take_answer(&mut self, run: &str, all: &[Waiting]) -> Option<Taken> {
         let Some(one) = all.first() else {
             output::note("nothing waits for an answer");
-            return false;
+            return None;
         };
         output::say(&waiting::line(one, all));
         let choices = match one.accepts.is_empty() {
@@ -129,8 +136,25 @@ impl Loop<'_> {
             false => format!("({}) ", one.accepts.join("/")),
         };
         let choices = if one.prompt.is_none() { "(retry/fail/done) ".to_owned() } else { choices };
-        let Some(line) = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty()) else { return false };
-        answer::post(&self.store, run, one, &line, None).is_ok()
+        let line = self.line(&format!("{choices}> ")).filter(|line| !line.is_empty())?;
+        if !self.is_current || self.has_changed() {
+            self.settle();
+            return Some(Taken::Later(Given { to: one.clone(), line }));
+        }
+        answer::post(&self.store, run, one, &line, None).is_ok().then_some(Taken::Posted)
+    }
+
+    /// Gives the last run the answer that was typed for the one before it, if it asks the same.
+    pub(super) fn pass_on(&mut self) -> Option<Asked> {
+        let Given { to, line } = self.given.take()?;
+        let last = self.last.as_ref()?;
+        let Some(one) = last.waiting.iter().find(|one| **one == to) else {
+            output::note(&format!("the answer to `{}` was not used: that is not asked as before", to.step));
+            return None;
+        };
+        answer::post(&self.store, &last.run, one, &line, None).ok()?;
+        output::note(&format!("`{}` is asked as before, so it has the answer", to.step));
+        Some(Asked { resume: true, anyway: true, ..Asked::default() })
     }
 
     /// `y`: the step that would be done a second time may be.

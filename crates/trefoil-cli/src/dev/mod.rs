@@ -10,7 +10,7 @@ mod seen;
 mod turn;
 mod watch;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ use crate::run::{HostArgs, Signals};
 use crate::store::{DurabilityArg, StoreArgs, block_on, full_id, wait};
 use crate::{exit, output};
 use keyboard::Keyboard;
-use turn::{Asked, Last, Turn};
+use turn::{Asked, Given, Last, Turn};
 use watch::Watch;
 
 /// Editors write a file in several steps: nothing is read until it has been quiet for this long.
@@ -108,6 +108,12 @@ struct Loop<'a> {
     /// With the store, and nothing else yet.
     engine: Engine,
     last: Option<Last>,
+    /// The runs that were started here. Nobody here ends another one.
+    started: BTreeSet<String>,
+    /// An answer that no run has taken yet: the files were saved while it was typed.
+    given: Option<Given>,
+    /// Whether the last run is one of the texts that were read last.
+    is_current: bool,
     /// The texts that were read last, and what was found in them.
     read: Option<Report>,
     /// What answered last.
@@ -141,6 +147,9 @@ impl<'a> Loop<'a> {
             store,
             engine,
             last: None,
+            started: BTreeSet::new(),
+            given: None,
+            is_current: false,
             read: None,
             answers_from: None,
             is_unpriced: false,
@@ -195,7 +204,8 @@ impl<'a> Loop<'a> {
         if args.fresh || !args.inputs.is_empty() || args.input_json.is_some() {
             return Ok(None);
         }
-        let last = block_on(last_of(&*self.store, &args.target.target()))?;
+        let loaded = self.look(&args.target.settings().settings).1;
+        let last = block_on(last_of(&*self.store, &args.target.target(), loaded.as_ref()))?;
         // One that this version cannot follow is none that could be brought up to date.
         Ok(last.and_then(|last| self.last_of(&last.run).ok()))
     }

@@ -11,6 +11,7 @@ use trefoil::internals::{Checks, LoadOptions, Loaded, Report, cancel};
 use trefoil::runs::{Edit, Lines, Stored};
 use trefoil::{Cancel, Error, Flow, Outcome, Run};
 use trefoil_machine::event::Waiting;
+use trefoil_runtime::RunError;
 use trefoil_runtime::ports::NoEvents;
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
@@ -42,6 +43,22 @@ pub struct Asked {
     pub resume: bool,
     /// It is for somebody who pressed a key: it is done whether anything has changed or not.
     pub anyway: bool,
+}
+
+/// An answer that was typed while the files were saved.
+pub struct Given {
+    /// What it answers.
+    pub to: Waiting,
+    /// What was typed.
+    pub line: String,
+}
+
+/// Where an answer went.
+pub enum Taken {
+    /// To the run.
+    Posted,
+    /// It is for the run that takes the place of that one.
+    Later(Given),
 }
 
 /// What came of a turn.
@@ -111,6 +128,9 @@ impl Loop<'_> {
             ReadTurn::Faulty => return Ok(Turn::Done),
             ReadTurn::Ready(flow, settings) => (flow, settings),
         };
+        // A run of other files does not go on: one of these takes its place, and whatever was allowed there is asked again.
+        let again = Asked { anyway: true, ..Asked::default() };
+        let asked = if asked.resume && !self.is_current { &again } else { asked };
         let started = match asked.resume {
             true => self.resume(since, &settings, asked),
             false => self.start(since, &flow, &settings, asked),
@@ -123,7 +143,7 @@ impl Loop<'_> {
     }
 
     /// Reads and checks the target: what was read, and the target if it can be run.
-    fn look(&self, settings: &Settings) -> (Report, Option<Loaded>) {
+    pub(super) fn look(&self, settings: &Settings) -> (Report, Option<Loaded>) {
         let args = self.args;
         let options = LoadOptions {
             context: args.texts.context.clone(),
@@ -142,7 +162,7 @@ impl Loop<'_> {
     }
 
     /// Whether the target is not what it was when it was read last.
-    fn has_changed(&self) -> bool {
+    pub(super) fn has_changed(&self) -> bool {
         let settings = self.args.target.settings().settings;
         !self.read.as_ref().is_some_and(|before| said::is_same(before, &self.look(&settings).0))
     }
@@ -160,6 +180,7 @@ impl Loop<'_> {
             said::findings(self.read.as_ref(), &report, loaded.is_none(), first);
         }
         self.read = Some(report);
+        self.is_current &= same;
         // Nothing that was saved has to do with it.
         if same && !asked.anyway && !first {
             return Ok(ReadTurn::Same);
@@ -193,6 +214,8 @@ impl Loop<'_> {
         let Prepared { ready, lines, input } = prepared;
         let started = self.runtime.block_on(async { ready.start(&input) }).map_err(|error| did_not_start(&error))?;
         self.give_up_last();
+        self.started.insert(run.clone());
+        self.is_current = true;
         let trace = (tracer, About::new(loaded, &answers_from));
         Ok((self.under_way(since, started, run, seen, shown, flow.clone(), trace), lines))
     }
@@ -273,17 +296,26 @@ impl Loop<'_> {
         UnderWay { since, task, cancel, run, seen, shown, flow, trace }
     }
 
-    /// Nobody continues the run that another one has replaced.
+    /// Nobody continues the run that another one has replaced. One that was not started here is left as it is.
     fn give_up_last(&mut self) {
-        if let Some(last) = self.last.as_mut().filter(|last| last.is_open) {
+        let started = &self.started;
+        if let Some(last) = self.last.as_mut().filter(|last| last.is_open && started.contains(&last.run)) {
             last.is_open = false;
             let _ = self.runtime.block_on(cancel(self.store.clone(), &last.run));
         }
     }
 
+    /// Ends a run. One that was not started here is only stopped, and can be resumed.
+    fn stop(&self, run: &UnderWay) {
+        match self.started.contains(&run.run) {
+            true => run.cancel.cancel(),
+            false => run.cancel.interrupt(),
+        }
+    }
+
     /// Waits for the end of a run, and says what came of it.
     fn follow(&mut self, mut run: UnderWay, lines: Option<&Lines>, asked: &Asked) -> Result<Turn, u8> {
-        let mut next = None;
+        let (mut next, mut quits) = (None, false);
         let outcome = loop {
             self.keyboard.want_key();
             match self.happening_beside(&mut run.task) {
@@ -291,25 +323,31 @@ impl Loop<'_> {
                 Err(Happening::Saved) => {
                     self.settle();
                     if self.has_changed() {
-                        run.cancel.cancel();
+                        self.stop(&run);
                         next = Some(Asked::default());
                     }
                 }
                 Err(Happening::Stop) => {
                     run.cancel.interrupt();
                     self.later.push_back(Happening::Stop);
+                    quits = true;
                     break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
                 }
                 Err(Happening::Key('q')) => {
                     run.cancel.interrupt();
                     self.later.push_back(Happening::Key('q'));
+                    quits = true;
                     break self.runtime.block_on(&mut run.task).map_err(|error| cannot_start(&error))?;
                 }
-                Err(Happening::Key('x')) => run.cancel.cancel(),
+                Err(Happening::Key('x')) => self.stop(&run),
                 Err(Happening::Key('a')) => {
                     let asks = run.seen.so_far().asks;
                     let _paused = run.shown.pause();
-                    self.post_answer(&run.run, &asks);
+                    if let Some(Taken::Later(given)) = self.take_answer(&run.run, &asks) {
+                        self.given = Some(given);
+                        self.stop(&run);
+                        next = Some(Asked::default());
+                    }
                 }
                 Err(_) => {}
             }
@@ -317,11 +355,23 @@ impl Loop<'_> {
         run.shown.end(&outcome);
         self.say(&run, &outcome, (lines, !asked.all), next.is_some());
         self.replace_last(run, outcome);
+        let next = match (quits, next) {
+            (true, _) => None,
+            (false, None) => self.pass_on(),
+            (false, next) => next,
+        };
         Ok(next.map_or(Turn::Done, Turn::Next))
     }
 
     /// The next thing that happens, or the end of a run.
     fn happening_beside(&mut self, task: &mut JoinHandle<Outcome>) -> Result<Outcome, Happening> {
+        // What came in while a line was typed is not put off until the run has ended.
+        if let Some(one) = self.later.pop_front() {
+            if matches!(one, Happening::Key(_) | Happening::Line(_)) {
+                self.keyboard.came();
+            }
+            return Err(one);
+        }
         let (happenings, signals) = (&mut self.happenings, &mut self.signals);
         let one = self.runtime.block_on(async {
             tokio::select! {
@@ -354,6 +404,7 @@ impl Loop<'_> {
             Err(_) if replaced || !outcome.waiting.is_empty() => {}
             Err(error) if ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str()) => output::note("stopped"),
             Err(error) => {
+                let error = &with_keys(error);
                 output::say(report::failure(run.flow.loaded(), error, &self.args.host.answers).trim_end());
                 report::spent(outcome, None).iter().for_each(|line| output::say(line));
             }
@@ -411,4 +462,13 @@ impl Loop<'_> {
 /// Findings that are worth a word here.
 pub fn worth(found: &Diagnostic) -> bool {
     found.severity > Severity::Info
+}
+
+/// A failure, with the key for what would be an option of the command line.
+fn with_keys(error: &RunError) -> RunError {
+    let is_option = error.help.as_ref().is_some_and(|help| help.contains("--rerun"));
+    match error.code == "WOULD_REPEAT" && error.key.is_some() && is_option {
+        true => error.clone().help("to allow it, press `y`"),
+        false => error.clone(),
+    }
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::durable::{command, only, trefoil, until};
+use crate::durable::{GATE, command, only, trefoil, until};
 use crate::edited::{FIRST, pipeline};
 use crate::provider::Provider;
 use crate::world::{Folder, finish, root, wait};
@@ -171,7 +171,7 @@ fn a_command_is_done_a_second_time_only_when_a_key_says_so() {
     assert_eq!(done(), "one\n");
     folder.write("pay.yaml", flow("echo two >> done"));
     let said = dev.turn();
-    assert!(said.contains("WOULD_REPEAT"), "{said}");
+    assert!(said.contains("WOULD_REPEAT") && said.contains("press `y`") && !said.contains("--rerun"), "{said}");
     assert_eq!(done(), "one\n", "nobody has pressed a key");
     dev.types("y");
     let said = dev.turn();
@@ -210,6 +210,69 @@ fn a_question_is_answered_with_a_key_and_stays_answered() {
 }
 
 #[test]
+fn an_answer_goes_to_the_run_of_the_files_as_they_were_saved_while_it_was_typed() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    let flow = |question: &str, last: &str| {
+        let gate = GATE.replace("Ship it?", question);
+        gate.replace("echo shipped", &format!("echo {last} >> done"))
+    };
+    let done = || std::fs::read_to_string(folder.path().join("done")).unwrap_or_default();
+    let args = ["gate.yaml", "--fresh", "--allow-command", "--model", "embedded"];
+    folder.write("gate.yaml", flow("Ship it?", "old"));
+    let mut dev = Dev::start(&folder, &provider, &args);
+    dev.types("a");
+    until("the question", || dev.seen().ends_with("> "));
+    folder.write("gate.yaml", flow("Ship it?", "new"));
+    dev.types("yes");
+    let said = dev.turn();
+    assert_eq!(done(), "new\n", "{said}");
+    assert!(said.contains("`ASK` is asked as before"), "{said}");
+    dev.quits();
+    // Nobody has answered another question.
+    let mut dev = Dev::start(&folder, &provider, &args);
+    dev.types("a");
+    until("the question", || dev.seen().ends_with("> "));
+    folder.write("gate.yaml", flow("Ship all of it?", "all"));
+    dev.types("yes");
+    let said = dev.turn();
+    assert!(said.contains("waiting: `ASK` asks: Ship all of it?"), "{said}");
+    assert!(said.contains("the answer to `ASK` was not used"), "{said}");
+    assert_eq!(done(), "new\n");
+    dev.types("a").types("yes");
+    let said = dev.turn();
+    assert_eq!(done(), "new\nall\n", "{said}");
+    dev.quits();
+}
+
+#[test]
+fn a_run_that_was_not_started_here_is_left_as_it_is() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    folder.write("gate.yaml", GATE);
+    let model = ["--allow-command", "--model", "embedded"];
+    trefoil(&folder, &provider, &[&["run", "gate.yaml"], &model[..]].concat()).silent(75);
+    let run = only(&folder, &provider);
+    let waiting = || {
+        let all = trefoil(&folder, &provider, &["runs", "list", "--status", "waiting", "--output", "json"]).json();
+        let all = all["runs"].as_array().unwrap().iter();
+        all.map(|run| run["run"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let mut dev = Dev::start(&folder, &provider, &[&["gate.yaml"], &model[..]].concat());
+    assert!(waiting().contains(&run) && waiting().len() == 2, "{:?}", waiting());
+    // Its own run is replaced.
+    folder.write("gate.yaml", GATE.replace("echo shipped", "echo sent"));
+    dev.turn();
+    assert!(waiting().contains(&run) && waiting().len() == 2, "{:?}", waiting());
+    dev.quits();
+    let dev = Dev::start(&folder, &provider, &[&["gate.yaml", "--run", &run], &model[..]].concat());
+    dev.quits();
+    assert!(waiting().contains(&run) && waiting().len() == 3, "{:?}", waiting());
+    // Whoever waits for it can go on.
+    trefoil(&folder, &provider, &["runs", "answer", &run, "ASK", "yes"]).exits(0);
+    let resumed = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
+    assert!(resumed.exits(0).out.contains("shipped"), "{resumed:?}");
+}
+
+#[test]
 fn calls_after_a_save_are_limited() {
     let (folder, provider) = world();
     let mut dev = Dev::start(&folder, &provider, &["main.yaml", "--max-calls", "2"]);
@@ -232,6 +295,38 @@ fn the_loop_begins_with_the_last_run_of_the_target() {
     let dev = Dev::start(&folder, &provider, &["main.yaml", "--fresh"]);
     dev.quits();
     assert_eq!(provider.asked().len(), 6);
+}
+
+#[test]
+fn the_last_run_of_a_target_is_found_behind_many_of_other_flows() {
+    let (folder, provider) = world();
+    trefoil(&folder, &provider, &["run", "main.yaml"]).exits(0);
+    folder.write("others/other.yaml", pipeline(FIRST).replace("id: main", "id: other"));
+    for _ in 0..51 {
+        trefoil(&folder, &provider, &["run", "others/other.yaml", "--detach", "--quiet"]).exits(0);
+    }
+    let seen = Dev::start(&folder, &provider, &["main.yaml"]).quits();
+    assert!(seen.contains("3 results kept") && seen.contains("0 calls made"), "{seen}");
+    assert_eq!(provider.asked().len(), 3);
+}
+
+#[test]
+fn the_last_run_of_a_target_is_found_however_that_was_named() {
+    let (folder, provider) = (Folder::new(), Provider::start());
+    provider.hang(false);
+    folder.write("w/k/wf.yaml", pipeline(FIRST));
+    trefoil(&folder, &provider, &["run", "w/k"]).exits(0);
+    for name in ["w/k/wf.yaml", "w/k#main", "w/k"] {
+        let seen = Dev::start(&folder, &provider, &[name]).quits();
+        assert!(seen.contains("3 results kept") && seen.contains("0 calls made"), "{name}: {seen}");
+    }
+    // Nor does it matter what has become of the file.
+    trefoil(&folder, &provider, &["run", "w/k"]).exits(0);
+    let steps = [FIRST[0], ("two", "{{one}}", "two well after {{text}}"), FIRST[2]];
+    folder.write("w/k/wf.yaml", pipeline(&steps));
+    let seen = Dev::start(&folder, &provider, &["w/k/wf.yaml"]).quits();
+    assert!(seen.contains("1 result kept") && seen.contains("2 calls made"), "{seen}");
+    assert_eq!(provider.asked().len(), 3 + 3 + 2);
 }
 
 #[test]

@@ -1,24 +1,28 @@
 //! What stood in the place of each placeholder in the prompts of a stored run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil_machine::EntryKind;
 use trefoil_machine::event::ShownMessage;
 use trefoil_machine::provenance::From;
+use trefoil_machine::{EntryKind, Identity};
 use trefoil_runtime::{Event, EventKind, EventSink};
 use trefoil_store::{Content, Filter, Record, Store};
-use trefoil_syntax::Location;
+use trefoil_syntax::{FileId, Location};
 
-use super::bundle::{Whereabouts, whereabouts};
+use super::bundle::{Whereabouts, unpack, whereabouts};
 use super::{Stored, history};
-use crate::door::real;
+use crate::door::{is_folder, real};
 use crate::error::{Error, Findings, Result};
-use crate::load::Target;
+use crate::load::{Loaded, Target};
 
-/// Runs that are searched for the last one of a target.
+/// The newest runs, that are searched where it is not known what a flow was called.
 const RECENT: usize = 50;
+/// Runs that are searched for the last one of a target, of those of its flow.
+const MANY: usize = 1000;
+/// Runs that are listed at a time.
+const PAGE: usize = 100;
 
 /// A placeholder, and what the run put there the last time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,43 +62,106 @@ impl LastRun {
         told.map_err(|error| Error::NotStarted(Findings::of_run(&stored.flow, &error)))?;
         let all = std::mem::take(&mut *prompts.0.lock().unwrap_or_else(PoisonError::into_inner));
         let loaded = stored.flow.loaded();
-        // Files that have changed since were read from the store, where they are named from their folder on.
-        let in_store = loaded.how.options.door.memory().is_some();
         let one = |((at, path), value): ((Location, String), String)| {
-            let name = Path::new(loaded.files.get(at.file)?.name());
-            let file = if in_store { self.root.join(name) } else { std::path::absolute(name).ok()? };
-            Some(Filled { file: real(&file), start: at.span.start, path, value })
+            Some(Filled { file: place(loaded, &self.root, at.file)?, start: at.span.start, path, value })
         };
         Ok(all.into_iter().filter_map(one).collect())
     }
 }
 
-/// The newest run of a target whose content is kept: of the same path, and of the same id in it.
-pub async fn last_of(store: &dyn Store, target: &Target) -> Option<LastRun> {
-    let wanted = real(&target.path);
-    newest(store, |run| real(&run.target.path) == wanted && run.target.id == target.id).await
+/// The newest run of a target whose content is kept: of the same path and id, or of the same entry however it was named.
+/// `loaded` is the target as it is now, if it can be loaded.
+pub async fn last_of(store: &dyn Store, target: &Target, loaded: Option<&Loaded>) -> Option<LastRun> {
+    let path = real(&target.path);
+    let entry = match loaded {
+        Some(loaded) => place(loaded, Path::new(""), loaded.entry),
+        None => Some(path.clone()).filter(|path| !is_folder(path)),
+    };
+    let wanted = Wanted::Target { path, id: target.id.clone(), entry };
+    // What cannot be loaded has no name.
+    let Some(loaded) = loaded else { return newest(store, &Filter::default(), MANY, &wanted).await };
+    let named = Filter { flow: Some(loaded.program.name.to_string()), ..Filter::default() };
+    match newest(store, &named, MANY, &wanted).await {
+        // It may have had another name.
+        None => newest(store, &Filter::default(), RECENT, &wanted).await,
+        found => found,
+    }
 }
 
 /// The newest run whose flow is made of a file, among others.
 pub async fn last_with(store: &dyn Store, file: &Path) -> Option<LastRun> {
-    let wanted = real(file);
-    newest(store, |run| run.files.iter().any(|file| real(file) == wanted)).await
+    newest(store, &Filter::default(), RECENT, &Wanted::With(real(file))).await
 }
 
-/// The newest run with such files. Only the list of its files is read.
-async fn newest(store: &dyn Store, is_wanted: impl Fn(&Whereabouts) -> bool) -> Option<LastRun> {
-    let page = store.list(&Filter::default(), None, RECENT).await.ok()?;
-    for Record { run, .. } in page.runs.into_iter().filter(|record| record.content != Content::Removed) {
-        let first = store.entries(&run, 0).await.ok().and_then(|page| page.into_iter().next());
-        let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else { continue };
-        match whereabouts(store, &run, &started.program).await {
-            Ok(Some(found)) if is_wanted(&found) => {
-                return Some(LastRun { run, target: found.target, root: found.root });
+/// Which run is searched for. All paths are real ones.
+enum Wanted {
+    /// One of this path and id, or whose entry is in this file.
+    Target { path: PathBuf, id: Option<String>, entry: Option<PathBuf> },
+    /// One that this file is part of.
+    With(PathBuf),
+}
+
+impl Wanted {
+    /// Whether it is a run with such files.
+    async fn is(&self, store: &dyn Store, run: &str, program: &Identity, found: &Whereabouts) -> bool {
+        let has = |wanted: &Path| found.files.iter().any(|file| real(file) == wanted);
+        match self {
+            Self::With(file) => has(file),
+            Self::Target { path, id, .. } if real(&found.target.path) == *path && found.target.id == *id => true,
+            Self::Target { entry: Some(entry), .. } if has(entry) => {
+                entry_of(store, run, program, found).await.is_some_and(|file| file == *entry)
             }
-            _ => {}
+            Self::Target { .. } => false,
         }
     }
-    None
+}
+
+/// The file that the entry of a run is in. The one of a folder is only known to who loads it.
+async fn entry_of(store: &dyn Store, run: &str, program: &Identity, found: &Whereabouts) -> Option<PathBuf> {
+    if found.files.contains(&found.target.path) {
+        return Some(real(&found.target.path));
+    }
+    let (flow, _) = unpack(store, run, program).await.ok()?;
+    let loaded = flow.loaded();
+    place(loaded, &found.root, loaded.entry)
+}
+
+/// Where a file of a flow is, by its real path.
+fn place(loaded: &Loaded, root: &Path, file: FileId) -> Option<PathBuf> {
+    let name = Path::new(loaded.files.get(file)?.name());
+    // Files that have changed since were read from the store, where they are named from their folder on.
+    let in_store = loaded.how.options.door.memory().is_some();
+    let file = if in_store { root.join(name) } else { std::path::absolute(name).ok()? };
+    Some(real(&file))
+}
+
+/// The newest of so many runs that is the one. As a rule, only the list of the files of each is read.
+async fn newest(store: &dyn Store, filter: &Filter, most: usize, wanted: &Wanted) -> Option<LastRun> {
+    let (mut after, mut left) = (None, most);
+    // Lists of files that are not the ones: most runs of a flow have the same.
+    let mut others: BTreeSet<String> = BTreeSet::new();
+    loop {
+        let page = store.list(filter, after, left.min(PAGE)).await.ok()?;
+        left = left.saturating_sub(page.runs.len());
+        for Record { run, .. } in page.runs.into_iter().filter(|record| record.content != Content::Removed) {
+            let first = store.entries(&run, 0).await.ok().and_then(|page| page.into_iter().next());
+            let Some(EntryKind::Started(started)) = first.map(|entry| entry.kind) else { continue };
+            let program = started.program;
+            if program.bundle.as_ref().is_some_and(|bundle| others.contains(bundle)) {
+                continue;
+            }
+            if let Ok(Some(found)) = whereabouts(store, &run, &program).await
+                && wanted.is(store, &run, &program, &found).await
+            {
+                return Some(LastRun { run, target: found.target, root: found.root });
+            }
+            others.extend(program.bundle);
+        }
+        after = page.next;
+        if after.is_none() || left == 0 {
+            return None;
+        }
+    }
 }
 
 /// Collects what placeholders stood for.
