@@ -1,8 +1,10 @@
 //! A flow as whoever may call it as a tool sees it: a name, what it is for, and a schema of what it takes.
 
 use serde_json::{Map, Value, json};
+use trefoil_syntax::{Location, suggest};
 
 use crate::flow::Flow;
+use crate::input::InputError;
 use crate::plan::Input;
 
 /// The argument of a flow that takes a text.
@@ -17,6 +19,8 @@ pub struct AsTool {
     pub parameters: Map<String, Value>,
     /// Its argument [`TEXT`] is its whole input.
     takes_text: bool,
+    /// Where the flow is.
+    origin: Option<Location>,
 }
 
 impl AsTool {
@@ -36,7 +40,8 @@ impl AsTool {
         parameters.insert("type".to_owned(), "object".into());
         parameters.insert("properties".to_owned(), properties);
         let program = &flow.loaded().program;
-        let intake = program.flow(program.entry).map(|entry| &entry.intake);
+        let entry = program.flow(program.entry);
+        let intake = entry.map(|entry| &entry.intake);
         if takes_text || intake.is_some_and(|intake| intake.closed && intake.tolerated.is_empty()) {
             parameters.insert("additionalProperties".to_owned(), false.into());
         }
@@ -45,17 +50,41 @@ impl AsTool {
         }
         let said = flow.description().map(str::to_owned);
         let description = said.unwrap_or_else(|| format!("Runs the {} `{}`.", plan.sort, flow.name()));
-        Self { description, parameters, takes_text }
+        Self { description, parameters, takes_text, origin: entry.map(|entry| entry.origin) }
     }
 
-    /// The input of a run from the arguments of a call.
-    pub fn input(&self, arguments: Value) -> Value {
-        let Value::Object(mut arguments) = arguments else { return arguments };
-        match self.takes_text {
-            true => arguments.remove(TEXT).unwrap_or_default(),
-            false if arguments.is_empty() => Value::Null,
-            false => Value::Object(arguments),
+    /// The input of a run from the arguments of a call. Those of a text are checked here, as its schema is only that of the tool. What
+    /// a flow declares is checked by its run.
+    pub fn input(&self, arguments: Value) -> Result<Value, InputError> {
+        match arguments {
+            arguments if self.takes_text => {
+                text(arguments).map_err(|error| InputError { location: self.origin, ..error })
+            }
+            Value::Object(none) if none.is_empty() => Ok(Value::Null),
+            arguments => Ok(arguments),
         }
+    }
+}
+
+/// The text of a flow that takes one and nothing else.
+fn text(arguments: Value) -> Result<Value, InputError> {
+    let pass = format!("pass only `{TEXT}`, the text to work on");
+    let Value::Object(mut arguments) = arguments else {
+        return Err(InputError::new("the arguments must be an object").help(pass));
+    };
+    let given = arguments.remove(TEXT);
+    if let Some(other) = arguments.keys().next() {
+        let near = suggest::nearest(other, [TEXT]).filter(|_| given.is_none());
+        let help = near.map_or(pass, |near| format!("did you mean `{near}`?"));
+        return Err(InputError::new(format!("unknown input `{other}`")).help(help));
+    }
+    match given {
+        Some(given @ Value::String(_)) => Ok(given),
+        Some(other) => {
+            let found = trefoil_template::Value::from_json(other);
+            Err(InputError::new(format!("the input `{TEXT}` must be text, but it is {}", found.describe())).help(pass))
+        }
+        None => Err(InputError::new(format!("the input `{TEXT}` is missing")).help(pass)),
     }
 }
 

@@ -71,7 +71,10 @@ impl Calls {
         if context.client_capabilities().is_some_and(|can| can.elicitation.is_some()) {
             engine = engine.humans(Asker(asks));
         }
-        let input = tool.input(request.arguments);
+        let input = match tool.input(request.arguments) {
+            Ok(input) => input,
+            Err(why) => return Ok(told(why).into()),
+        };
         match engine.start(&tool.flow, input) {
             Ok(run) => self.go_on(Call { run, questions, told: 0 }, &request.name, &context).await,
             Err(error) => Ok(told(error.to_string()).into()),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use trefoil::Flow;
 use trefoil::internals::as_tool::AsTool;
 use trefoil::internals::engine::Engine;
+use trefoil_syntax::diagnostic::render::text;
 
 /// The longest name that clients take, in characters.
 const LONGEST_NAME: usize = 64;
@@ -31,9 +32,13 @@ impl Offered {
         Self { flow, engine, tool, as_tool }
     }
 
-    /// The input of a run.
-    pub fn input(&self, arguments: Option<JsonObject>) -> Value {
-        self.as_tool.input(Value::Object(arguments.unwrap_or_default()))
+    /// The input of a run, or why there is no run.
+    pub fn input(&self, arguments: Option<JsonObject>) -> Result<Value, String> {
+        let input = self.as_tool.input(Value::Object(arguments.unwrap_or_default()));
+        input.map_err(|error| {
+            let said = text(&[error.diagnostic()], &self.flow.loaded().files, Default::default());
+            format!("the run did not start\n\n{}", said.trim_end())
+        })
     }
 }
 

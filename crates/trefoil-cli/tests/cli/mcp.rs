@@ -163,6 +163,33 @@ async fn flows_are_listed_with_what_they_take_and_called() {
 }
 
 #[tokio::test]
+async fn a_flow_that_takes_a_text_takes_nothing_else() {
+    let folder = flows();
+    folder.write("flows/echo.yaml", agent("echo"));
+    folder.write("script.yaml", format!("{SCRIPT}  echo: A reply.\n"));
+    for generation in generations() {
+        let client = connect(&folder, generation, ElicitationAction::Accept).await;
+        for (arguments, why) in [
+            (json!({ "inputx": "hi" }), "did you mean `input`?"),
+            (json!({}), "the input `input` is missing"),
+            (json!({ "input": 123, "extra": 1 }), "unknown input `extra`"),
+            (json!({ "input": { "a": 1 } }), "the input `input` must be text, but it is an object"),
+        ] {
+            let said = client.call("echo", arguments).await;
+            assert_eq!(said.is_error, Some(true), "{}", text(&said));
+            for part in ["input-invalid", why, "echo.yaml:1"] {
+                assert!(text(&said).contains(part), "`{part}` is not in\n{}", text(&said));
+            }
+            assert!(said.meta.is_none(), "no run was started");
+        }
+        let none = client.running.call_tool(CallToolRequestParams::new("echo")).await.unwrap();
+        assert_eq!((none.is_error, none.meta.is_none()), (Some(true), true), "{}", text(&none));
+        assert_eq!(text(&client.call("echo", json!({ "input": "hi" })).await), "A reply.");
+        client.leave().await;
+    }
+}
+
+#[tokio::test]
 async fn a_question_of_a_flow_is_asked_where_the_client_is() {
     let folder = flows();
     for generation in generations() {

@@ -155,15 +155,18 @@ fn a_client_comes_back_to_a_stream_as_the_conformance_tool_wants() {
 fn a_server_answers_as_the_conformance_tool_wants() {
     let Some(others) = others() else { return };
     let folder = Folder::new();
-    let agent =
-        |id: &str| format!("{{ id: {id}, kind: llm, model: {{ provider: openai, name: m }}, instruction: \"{id}\" }}");
+    // The conformance tool passes no arguments, so none of the flows takes a text.
+    let agent = |id: &str| {
+        format!(
+            "id: {id}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: \"{id}\"\ninputSchema:\n  note: {{ type: string, default: none }}\n"
+        )
+    };
     folder.write("bridge.py", BRIDGE);
     folder.write("flows/test_simple_text.yaml", agent("test_simple_text"));
     folder.write("flows/test_error_handling.yaml", agent("test_error_handling"));
-    let steps = ["one", "two", "three"].map(|id| format!("  - agent: {}\n", agent(id))).concat();
     folder.write(
         "flows/test_tool_with_progress.yaml",
-        format!("id: test_tool_with_progress\nkind: sequential\nsteps:\n{steps}"),
+        "version: \"0.1\"\nnodes:\n  one: { type: agent, agent: a, writes: output.one }\n  two: { type: agent, agent: a, writes: output.two }\n  three: { type: agent, agent: a, writes: output.three }\nagents:\n  a: { model: \"openai:m\", system: Go. }\nedges: [{ from: one, to: two }, { from: two, to: three }]\ninput: { message: it }\n",
     );
     folder.write(
         "flows/test_elicitation.yaml",

@@ -230,6 +230,7 @@ impl ToolHost for FlowTools {
             return Err(ToolError::Failed(format!("invalid arguments: {why}")));
         }
         let input = tool.as_tool.input(arguments);
+        let input = input.map_err(|error| ToolError::Failed(format!("invalid arguments: {}", error.message)))?;
         // In a box: a flow may call itself.
         let outcome = Box::pin(self.run(at, tool, input)).await?;
         let run = &outcome.run;
