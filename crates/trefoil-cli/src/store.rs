@@ -80,10 +80,19 @@ impl StoreArgs {
         self.existing(Options::default())
     }
 
+    /// Opens it to free space in it.
+    pub fn shrink(&self) -> Result<Arc<dyn Store>, u8> {
+        self.opened(Options::default(), refuse_to_free)
+    }
+
     fn existing(&self, options: Options) -> Result<Arc<dyn Store>, u8> {
+        self.opened(options, refuse)
+    }
+
+    fn opened(&self, options: Options, refuse: fn(&StoreError) -> u8) -> Result<Arc<dyn Store>, u8> {
         let opened = self.location().and_then(|location| location.open(Options { create: false, ..options }));
         let store = opened.map_err(|error| refuse(&error))?;
-        wait(store.reclaim(now(&*store)))?;
+        block_on(store.reclaim(now(&*store)))?.map_err(|error| refuse(&error))?;
         Ok(store)
     }
 
@@ -167,6 +176,11 @@ pub fn wait<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, u
     block_on(work)?.map_err(|error| refuse(&error))
 }
 
+/// Waits for a store that frees space.
+pub fn wait_to_free<T>(work: impl Future<Output = Result<T, StoreError>>) -> Result<T, u8> {
+    block_on(work)?.map_err(|error| refuse_to_free(&error))
+}
+
 /// Waits for anything.
 pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -205,4 +219,41 @@ pub async fn full_id(store: &dyn Store, start: &str) -> Result<String, StoreErro
 pub fn refuse(error: &StoreError) -> u8 {
     output::refuse(&error.to_string(), error.help());
     exit::NOT_STARTED
+}
+
+/// The same, where it was to free space.
+fn refuse_to_free(error: &StoreError) -> u8 {
+    output::refuse(&error.to_string(), help_to_free(error));
+    exit::NOT_STARTED
+}
+
+/// What to do where a store frees no space. One that is full needs some for that: to free it in the store is no advice.
+fn help_to_free(error: &StoreError) -> Option<&'static str> {
+    match error {
+        StoreError::Full { path, .. } if path.to_string_lossy().starts_with("postgres") => {
+            Some("free space on the disk of its server")
+        }
+        StoreError::Full { .. } => Some(
+            "free space on its disk, or copy the store to another disk with `trefoil store backup FILE`, and use the copy with \
+             `--store FILE`",
+        ),
+        error => error.help(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn to_free_space_in_a_full_store_is_no_advice_to_whoever_does_so() {
+        let full = |path: &str| StoreError::Full { path: path.into(), why: "database or disk is full".to_owned() };
+        assert!(full("runs.db").help().unwrap().contains("trefoil store prune"));
+        let help = help_to_free(&full("runs.db")).unwrap();
+        assert!(help.starts_with("free space on its disk") && help.contains("trefoil store backup"), "{help}");
+        let help = help_to_free(&full("postgres://me@host/runs")).unwrap();
+        assert_eq!(help, "free space on the disk of its server");
+        let other = StoreError::ReadOnly { path: "runs.db".into() };
+        assert_eq!(help_to_free(&other), other.help());
+    }
 }

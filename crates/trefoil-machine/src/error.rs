@@ -91,12 +91,28 @@ impl fmt::Display for Interpolation {
 pub enum Cause {
     /// The provider answered with this HTTP status.
     Status(u16),
-    /// There was no answer.
+    /// There was no answer, as nothing was sent.
     Network,
+    /// There was no whole answer to what was sent: nobody knows whether it was done.
+    Broken,
+    /// The answer cannot be used. What was sent was done, or may have been.
+    Unusable,
     /// A guardrail refused.
     Guardrail,
     /// A time limit.
     Timeout,
+}
+
+impl Cause {
+    /// Whether the same may get an answer the next time.
+    pub fn is_network(&self) -> bool {
+        matches!(self, Self::Network | Self::Broken)
+    }
+
+    /// Whether what was sent may have been done although it failed.
+    pub fn may_be_done(&self) -> bool {
+        matches!(self, Self::Broken | Self::Unusable | Self::Timeout)
+    }
 }
 
 impl RunError {

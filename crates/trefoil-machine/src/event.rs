@@ -77,6 +77,9 @@ pub struct Told {
     /// The model name reported by the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
+    /// The model that was called, as `PROVIDER:NAME`, if it is not the requested one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
     /// The finish reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Finish>,

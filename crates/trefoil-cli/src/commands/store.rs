@@ -8,7 +8,7 @@ use trefoil::internals::settings::{self, Keep, keep_size, keep_time};
 use trefoil::store::{Health, StoreError};
 
 use super::run::followed;
-use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait};
+use crate::store::{StoreArgs, block_on, failed, refuse, retention, wait, wait_to_free};
 use crate::{exit, output};
 
 /// Show, check, back up or shrink the store of runs
@@ -123,8 +123,8 @@ fn shrink(args: &Store, prune: &Prune) -> Result<u8, u8> {
     if args.store.look()?.is_none() {
         return Ok(exit::OK);
     }
-    let store = args.store.change()?;
-    let pruned = wait(store.prune(&retention(&*store, keep)))?;
+    let store = args.store.shrink()?;
+    let pruned = wait_to_free(store.prune(&retention(&*store, keep)))?;
     output::note(&format!("deleted {}{}, freed {}", count(pruned.runs, "run"), failed(&pruned), shown(pruned.bytes)));
     Ok(exit::OK)
 }

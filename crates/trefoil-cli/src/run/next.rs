@@ -35,11 +35,12 @@ pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
     say(&all);
 }
 
-/// After a run that has stopped and is kept. `open`: it has not ended.
-pub fn after_stop(run: &str, store: &StoreArgs, open: bool) {
+/// After a run that has stopped and is kept. `open`: it has not ended. `repeats`: the step that it does not repeat unasked.
+pub fn after_stop(run: &str, store: &StoreArgs, open: bool, repeats: Option<&str>) {
     let store = store.option();
+    let rerun = repeats.map(|step| format!(" --rerun {}", pasted(step))).unwrap_or_default();
     match open {
-        true => output::say(&format!("to continue: trefoil resume {run}{store}")),
+        true => output::say(&format!("to continue: trefoil resume {run}{rerun}{store}")),
         false => output::say(&format!("stored as: trefoil runs show {run}{store}")),
     }
 }

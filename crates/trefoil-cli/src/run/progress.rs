@@ -287,13 +287,16 @@ impl Progress {
                 let index = self.inner(event)?;
                 self.change(index, |node| node.came(reused_from.is_some()))
             }
-            EventKind::ModelFinished { answer, usage, reused_from, .. } => {
+            EventKind::ModelFinished { answer, usage, told, reused_from, .. } => {
                 let index = self.used(event, *usage)?;
                 let reused = reused_from.is_some();
                 let uncounted = self.nodes.get(index).is_some_and(|node| reused && node.counted);
                 self.calls = self.calls.saturating_sub(u64::from(uncounted));
                 self.change(index, |node| {
                     node.came(reused);
+                    if let Some(by) = &told.instead {
+                        node.model = Some(by.clone());
+                    }
                     node.answer = preview(&said::calls(answer).map_or_else(|| answer.clone(), |(text, _)| text));
                     if node.alone {
                         node.end(StepState::Done, at, node.answer.clone());

@@ -13,6 +13,7 @@ use trefoil::internals::settings::Settings;
 use trefoil::internals::trace::{About, Tracer};
 use trefoil::ports::Shell;
 use trefoil::{AnswersFrom, Error, Run};
+use trefoil_machine::key::own_step;
 use trefoil_models::{Limits, Scripted};
 use trefoil_runtime::{Event, EventKind, EventSink as _, OnUnknown, Recovery, RunOutcome};
 use trefoil_template::Value;
@@ -345,7 +346,10 @@ fn told(
     match end.resumable.filter(|_| error.code != "CANCELLED") {
         // Its first entry could not be written.
         Some(_) if end.target.is_some() && error.code == "JOURNAL_ERROR" && !outcome.continues => next::not_kept(),
-        Some(store) => next::after_stop(&outcome.run, store, outcome.continues),
+        Some(store) => {
+            let repeats = error.key.as_ref().filter(|_| error.code == "WOULD_REPEAT");
+            next::after_stop(&outcome.run, store, outcome.continues, repeats.map(|key| own_step(&key.0)));
+        }
         None => {}
     }
     // Whoever stopped a run knows how to run it again.

@@ -14,9 +14,12 @@ use crate::output;
 pub struct Steps(Mutex<Progress>);
 
 impl Steps {
-    /// One line for each, as far as they are known.
-    pub fn lines(&self) -> Vec<String> {
-        let progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// One line for each, as far as they are known. `ended`: nothing of it is at work any more.
+    pub fn lines(&self, ended: bool) -> Vec<String> {
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended {
+            progress.stop(true);
+        }
         let size = Size { rows: usize::MAX, columns: output::width() };
         let sort = (TreeSort::Last, size);
         let lines = lines(&progress, "", progress.at_ms, 0, sort, LineLook::default());

@@ -43,7 +43,7 @@ pub fn line(one: &Waiting, all: &[Waiting]) -> String {
     let name = name(one, all);
     match &one.prompt {
         Some(prompt) => format!("`{name}` asks: {}", prompt.split_whitespace().collect::<Vec<_>>().join(" ")),
-        None => format!("`{name}`: the process ended while this {} was running; did it finish?", one.sort),
+        None => format!("`{name}`: it is unknown whether this {} was done; did it finish?", one.sort),
     }
 }
 
@@ -80,10 +80,10 @@ mod tests {
             one("main/ask", "ask me", "human"),
         ];
         expect![[r#"
-            waiting: `main@1[0]/pay`: the process ended while this tool was running; did it finish?
+            waiting: `main@1[0]/pay`: it is unknown whether this tool was done; did it finish?
               it was called with {"cents":5}
               trefoil runs answer r1 'main@1[0]/pay' retry|fail|done
-            waiting: `main@1[2]/pay`: the process ended while this tool was running; did it finish?
+            waiting: `main@1[2]/pay`: it is unknown whether this tool was done; did it finish?
               it was called with {"cents":5}
               trefoil runs answer r1 'main@1[2]/pay' retry|fail|done
             waiting: `ask me` asks: Go on?

@@ -3,7 +3,7 @@
 use clap::Args;
 use trefoil::store::Store as _;
 
-use crate::store::{StoreArgs, full_id, now, wait};
+use crate::store::{StoreArgs, full_id, now, wait_to_free};
 use crate::{exit, output};
 
 /// Delete runs and all data used only by them
@@ -17,9 +17,9 @@ pub struct Delete {
 }
 
 pub fn run(args: &Delete) -> Result<u8, u8> {
-    let store = args.store.change()?;
+    let store = args.store.shrink()?;
     for run in &args.runs {
-        let run = wait(async {
+        let run = wait_to_free(async {
             let run = full_id(&*store, run).await?;
             store.delete(&run, now(&*store)).await?;
             Ok(run)

@@ -98,7 +98,7 @@ pub fn run(args: &Show) -> Result<u8, u8> {
     if open && record.owner.is_none() && (waiting.is_empty() || !letters.is_empty()) {
         lines.push(format!("continue trefoil resume {}{}", record.run, args.store.option()));
     }
-    let steps = steps.lines();
+    let steps = steps.lines(!open);
     if !steps.is_empty() {
         lines.push("steps".to_owned());
         lines.extend(steps);

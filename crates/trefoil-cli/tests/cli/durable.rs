@@ -669,6 +669,8 @@ fn a_limit_on_money_of_a_manifest_holds_and_needs_prices() {
     folder.write("config/config.toml", "[prices]\n\"openai:m\" = { input = 1000, output = 1 }\n");
     let refused = finish(priced(&folder, &provider, &run));
     refused.exits(1).says(&["BUDGET_EXCEEDED", "cost limit reached: $0.0101 of $0.025 spent", "raise the limit"]);
+    // Where the step is that would have been next.
+    refused.says(&["main.yaml:5:3"]);
     assert_eq!(provider.asked().len(), 1);
     let plan = finish(priced(&folder, &provider, &["plan", "main.yaml"]));
     assert!(plan.exits(0).out.contains("limit: $0.025; exceeding it fails the run"), "{plan:?}");

@@ -387,7 +387,13 @@ fn what_must_not_be_done_twice_ends_the_run_unless_somebody_says_so() {
     let run = only(&folder, &provider);
     folder.write("w.yaml", workflow("second"));
     let refused = trefoil(&folder, &provider, &["resume", &run, "--with", "w.yaml", "--allow-command", "--explain"]);
-    refused.exits(1).says(&["WOULD_REPEAT", "--rerun SEND", "to continue: trefoil resume", "reused, 0 calls made"]);
+    refused.exits(1).says(&[
+        "WOULD_REPEAT",
+        "--rerun SEND",
+        "to continue: trefoil resume",
+        " --rerun SEND@1\n",
+        "reused, 0 calls made",
+    ]);
     refused.says(&[" stops  SEND@1  script, w.yaml:7: echo [-first-]{+second+} >> sent.txt\n"]);
     assert_eq!(sent(), "first\n");
     // The run that stopped for it goes on when somebody says so.

@@ -167,6 +167,23 @@ fn another_model_answers_where_the_first_cannot_and_everybody_is_told() {
 }
 
 #[test]
+fn a_run_shows_the_model_that_answered() {
+    let (folder, provider) = (project(), Provider::start());
+    with_fallback(&folder);
+    let run = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.env_remove("TREFOIL_EPHEMERAL").env("TREFOIL_STORE", folder.path().join("runs.db"));
+        command.env("OPENAI_COMPATIBLE_BASE_URL", "http://127.0.0.1:1/v1").env("OLLAMA_BASE_URL", provider.address());
+        command.env("TREFOIL_CONFIG_DIR", folder.path().join("config"));
+        finish(command)
+    };
+    run(&["run", "flows/reader.yaml", "-i", "hello"]).exits(0);
+    let listed = run(&["runs", "list", "--output", "json"]).json();
+    let shown = run(&["runs", "show", listed["runs"][0]["run"].as_str().unwrap()]);
+    assert!(shown.exits(0).out.contains("ollama:nn") && !shown.out.contains("openai-compatible:mm"), "{shown:?}");
+}
+
+#[test]
 fn a_limit_on_money_goes_by_the_dearest_of_the_models() {
     let (folder, provider) = (project(), Provider::start());
     with_fallback(&folder);

@@ -25,6 +25,8 @@ struct Case<'c> {
     code: &'c str,
     /// What is said of it.
     says: &'c [&'c str],
+    /// It may have been done, and may not be done twice: somebody is asked before it is.
+    asks: bool,
 }
 
 fn run(folder: &Folder, args: &[&str]) -> Ran {
@@ -48,7 +50,12 @@ fn goes_wrong_and_on(folder: &Folder, more: &[&str], case: &Case<'_>, heal: impl
     heal();
     let runs = run(folder, &[&["runs", "list", "--output", "json"][..], &kept].concat()).json();
     let id = runs["runs"][0]["run"].as_str().unwrap().to_owned();
-    let again = run(folder, &[&["resume", &id][..], more, &kept].concat());
+    let retry: &[&str] = if case.asks { &["--unknown", "retry"] } else { &[] };
+    if case.asks {
+        let asks = run(folder, &[&["resume", &id][..], more, &kept].concat());
+        asks.silent(75).says(&["it is unknown whether this tool was done; did it finish?"]);
+    }
+    let again = run(folder, &[&["resume", &id][..], more, retry, &kept].concat());
     assert_eq!(again.exits(0).out.trim(), "well again", "{}", again.err);
 }
 
@@ -89,17 +96,24 @@ impl Neighbour {
     }
 }
 
+const WRITES: &str = "  method: POST\n  body: { key: \"{{secrets.KEY}}\" }\n";
+
 /// A request that writes, so that it is not tried again unasked.
 fn http(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
-    sent("  method: POST\n  body: { key: \"{{secrets.KEY}}\" }\n", misbehaves, code, says);
+    sent(WRITES, misbehaves, &Case { code, says, asks: false });
+}
+
+/// The same where nobody knows whether it was done.
+fn http_unknown(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
+    sent(WRITES, misbehaves, &Case { code, says, asks: true });
 }
 
 /// One of which it does not matter whether it was done: nobody has to be asked before it is sent again.
 fn read(misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
-    sent("", misbehaves, code, says);
+    sent("", misbehaves, &Case { code, says, asks: false });
 }
 
-fn sent(what: &str, misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
+fn sent(what: &str, misbehaves: fn(&mut TcpStream), case: &Case<'_>) {
     let neighbour = Neighbour::start(misbehaves);
     let folder = Folder::new();
     folder.write(
@@ -111,7 +125,7 @@ fn sent(what: &str, misbehaves: fn(&mut TcpStream), code: &str, says: &[&str]) {
         ),
     );
     let host = neighbour.address.to_string();
-    goes_wrong_and_on(&folder, &["--allow-host", &host], &Case { code, says }, || {
+    goes_wrong_and_on(&folder, &["--allow-host", &host], case, || {
         neighbour.well.store(true, Ordering::Relaxed);
     });
 }
@@ -143,7 +157,7 @@ fn a_server_that_sends_too_much() {
         let chunk = [b"100000\r\n".as_slice(), &vec![b'x'; 1 << 20], b"\r\n"].concat();
         while stream.write_all(&chunk).is_ok() {}
     };
-    http(misbehaves, "TOOL_ERROR", &["larger than 8192 KB"]);
+    http_unknown(misbehaves, "TOOL_ERROR", &["larger than 8192 KB"]);
 }
 
 #[test]
@@ -169,7 +183,7 @@ fn a_server_that_packs_more_than_it_says() {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n", body.len());
         send(stream, &[head.as_bytes(), &body].concat());
     };
-    http(misbehaves, "TOOL_ERROR", &["sent a compressed answer"]);
+    http_unknown(misbehaves, "TOOL_ERROR", &["sent a compressed answer"]);
 }
 
 #[test]
@@ -177,7 +191,7 @@ fn a_server_that_stops_in_the_middle() {
     let misbehaves = |stream: &mut TcpStream| {
         send(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
     };
-    http(misbehaves, "TOOL_ERROR", &["closed the connection before the answer was complete"]);
+    http_unknown(misbehaves, "TOOL_ERROR", &["closed the connection before the answer was complete"]);
 }
 
 #[test]
@@ -215,7 +229,7 @@ fn a_request_that_only_reads_is_sent_again_and_one_that_writes_is_not() {
 }
 
 /// A tool of an MCP server that is this binary.
-fn mcp(tool: &str, code: &str, says: &[&str]) {
+fn mcp(tool: &str, code: &str, says: &[&str], asks: bool) {
     let folder = Folder::new();
     let me = std::env::current_exe().unwrap();
     folder.write(
@@ -230,34 +244,34 @@ fn mcp(tool: &str, code: &str, says: &[&str]) {
         "one.yaml",
         format!("id: one\nkind: tool\ntool:\n  kind: mcp\n  server: bad\n  name: {tool}\n  params: {{ key: \"{{{{secrets.KEY}}}}\" }}\n"),
     );
-    goes_wrong_and_on(&folder, &[], &Case { code, says }, || {
+    goes_wrong_and_on(&folder, &[], &Case { code, says, asks }, || {
         folder.write(WELL, "");
     });
 }
 
 #[test]
 fn an_mcp_server_that_dies() {
-    mcp("dies", "TOOL_ERROR", &["the server stopped: it exited with 3: out of memory"]);
+    mcp("dies", "TOOL_ERROR", &["the server stopped: it exited with 3: out of memory"], true);
 }
 
 #[test]
 fn an_mcp_server_that_hangs() {
-    mcp("hangs", "TOOL_TIMEOUT", &["`hangs` timed out"]);
+    mcp("hangs", "TOOL_TIMEOUT", &["`hangs` timed out"], true);
 }
 
 #[test]
 fn an_mcp_server_that_floods() {
-    mcp("floods", "TOOL_ERROR", &["wrote more than 32 MB for one request"]);
+    mcp("floods", "TOOL_ERROR", &["wrote more than 32 MB for one request"], true);
 }
 
 #[test]
 fn an_mcp_server_that_lies_about_its_schema() {
-    mcp("lies", "TOOL_ERROR", &["does not match the tool's output schema"]);
+    mcp("lies", "TOOL_ERROR", &["does not match the tool's output schema"], true);
 }
 
 #[test]
 fn an_mcp_server_without_the_tool() {
-    mcp("diez", "TOOL_ERROR", &["did you mean `dies`?"]);
+    mcp("diez", "TOOL_ERROR", &["did you mean `dies`?"], false);
 }
 
 /// No test of its own: returns at once where it is not the server.

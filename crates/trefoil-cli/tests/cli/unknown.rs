@@ -30,7 +30,7 @@ fn a_command_that_may_have_been_done_is_asked_about() {
     folder.write("go", "");
     let run = only(&folder, &provider);
     let asks = trefoil(&folder, &provider, &["resume", &run, "--allow-command"]);
-    asks.silent(75).says(&["`PAY`: the process ended while this command was running", "PAY retry|fail|done"]);
+    asks.silent(75).says(&["`PAY`: it is unknown whether this command was done", "PAY retry|fail|done"]);
     assert_eq!(times(), 1, "nobody has decided");
     trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "retry"]).exits(0);
     trefoil(&folder, &provider, &["resume", &run, "--allow-command"]).exits(0);
@@ -122,7 +122,7 @@ fn a_command_of_which_nobody_knows_whether_it_was_done_can_be_decided_at_once_an
     };
     let run = killed();
     let shown = trefoil(&folder, &provider, &["runs", "show", &run]);
-    assert!(shown.exits(0).out.contains("`PAY`: the process ended while this command was running"), "{shown:?}");
+    assert!(shown.exits(0).out.contains("`PAY`: it is unknown whether this command was done"), "{shown:?}");
     trefoil(&folder, &provider, &["runs", "answer", &run, "PAY", "fail"]).exits(0);
     // The next step is a command. The run stops before it, and goes on where commands are allowed.
     let stopped = trefoil(&folder, &provider, &["resume", &run]);

@@ -28,7 +28,9 @@ pub struct Room {
 struct Ceiling {
     limit: u64,
     used: u64,
-    /// Where the manifest has it; none: it is the operator's.
+    /// Whether it is a flow's; else it is the operator's.
+    of_flow: bool,
+    /// Where the manifest has it, as far as that is known.
     at: Option<Location>,
 }
 
@@ -128,16 +130,15 @@ impl Turn<'_> {
     /// The ceilings on calls that fail the run, for a step: the operator's, then those of the flows around it.
     fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
         let operator = self.core.flags.max_calls;
-        let mut all: Vec<Ceiling> =
-            operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), at: None }).into_iter().collect();
+        let own = operator.map(|limit| Ceiling { limit, used: self.core.all_calls(), of_flow: false, at: None });
+        let mut all: Vec<Ceiling> = own.into_iter().collect();
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
             at = call.caller;
-            let flow = self.program.flow(call.flow);
-            let budget = flow.and_then(|f| f.budget.as_ref()).filter(|b| b.on_exceeded == OnExceeded::Abort);
-            let Some((flow, budget)) = flow.zip(budget) else { continue };
-            let at = Some(budget.calls_at.unwrap_or(flow.origin));
-            all.extend(budget.max_calls.map(|limit| Ceiling { limit, used: call.asked, at }));
+            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
+            let Some(budget) = budget.filter(|b| b.on_exceeded == OnExceeded::Abort) else { continue };
+            let (used, at) = (call.asked, budget.calls_at);
+            all.extend(budget.max_calls.map(|limit| Ceiling { limit, used, of_flow: true, at }));
         }
         all
     }
@@ -147,7 +148,7 @@ impl Turn<'_> {
     pub fn room(&self, f: FrameId) -> Room {
         let mut room = Room::default();
         let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-        for ceiling in self.ceilings(f).iter().filter(|ceiling| ceiling.at.is_some()) {
+        for ceiling in self.ceilings(f).iter().filter(|ceiling| ceiling.of_flow) {
             room.calls = least(room.calls, Some(ceiling.limit.saturating_sub(ceiling.used)));
         }
         room.cost_micro = self.room_of_money(f);
@@ -167,9 +168,9 @@ impl Turn<'_> {
         let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
         let error =
             RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")) };
-        let help = match ceiling.at {
-            Some(_) => "raise the limit, or lower a limit on iterations or items",
-            None => "allow more with `--max-calls`, or lower a limit on iterations or items",
+        let help = match ceiling.of_flow {
+            true => "raise the limit, or lower a limit on iterations or items",
+            false => "allow more with `--max-calls`, or lower a limit on iterations or items",
         };
         self.finish(Err(error.help(help)));
     }

@@ -337,10 +337,10 @@ impl Turn<'_> {
     /// Whether a call of a model or of a harmless tool that got no answer is tried again although its manifest says nothing about it
     /// (decision C15). What the manifest says about a step around it counts as well.
     fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
-        let passing = match error.cause {
-            Some(Cause::Status(status)) => status == 429 || (500..600).contains(&status),
-            Some(Cause::Network) => true,
-            _ => false,
+        let passing = match &error.cause {
+            Some(Cause::Status(status)) => *status == 429 || (500..600).contains(status),
+            Some(cause) => cause.is_network(),
+            None => false,
         };
         let asked = |at: FrameId| self.step_of(at).is_some_and(|(_, step)| step.policy.retry.is_some());
         let mut around = std::iter::successors(Some(f), |at| self.core.frames.get(*at).and_then(|frame| frame.parent));
@@ -511,7 +511,7 @@ pub fn goes_up(step: &Step, error: &RunError) -> bool {
 fn matches(class: &RetryOn, error: &RunError) -> bool {
     match class {
         RetryOn::Status(status) => error.cause == Some(Cause::Status(*status)),
-        RetryOn::Network => error.cause == Some(Cause::Network),
+        RetryOn::Network => error.cause.as_ref().is_some_and(Cause::is_network),
         RetryOn::Guardrail => error.cause == Some(Cause::Guardrail),
         RetryOn::Timeout => error.cause == Some(Cause::Timeout),
         RetryOn::Code(code) => error.code == **code,

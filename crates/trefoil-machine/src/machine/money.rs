@@ -4,7 +4,6 @@
 
 use trefoil_ir::OnExceeded;
 use trefoil_prices::{Dollars, Price, estimate};
-use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
@@ -22,8 +21,8 @@ struct Ceiling {
     /// What was spent, and what calls in progress may cost.
     spent: u64,
     under_way: u64,
-    /// Where the manifest has it; none: it is the operator's.
-    at: Option<Location>,
+    /// Whether it is a flow's; else it is the operator's.
+    of_flow: bool,
 }
 
 /// What is set aside for a call under a limit on money, in micro-dollars.
@@ -72,12 +71,12 @@ impl Turn<'_> {
     /// for it. Gentler limits are looked at when the call has ended.
     pub fn may_pay(&mut self, f: FrameId, request: &Request) -> bool {
         let ceilings = self.cost_ceilings(f);
-        if let (Some(ceiling), Request::Model(request)) = (ceilings.first(), request)
+        if let (false, Request::Model(request)) = (ceilings.is_empty(), request)
             && let Some((said, help)) = self.beyond_limits(request)
         {
             // Whoever starts a run looks at its models before. This is for those that nobody could know then.
             let key = self.core.frames.get(f).map(|f| f.key.clone());
-            let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
+            let location = self.step_of(f).map(|(_, step)| step.origin);
             let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
             self.finish(Err(error.help(help)));
             return false;
@@ -91,11 +90,11 @@ impl Turn<'_> {
         }
         said.push_str(&format!(", and the next call may cost {}", Dollars(next)));
         let key = self.core.frames.get(f).map(|f| f.key.clone());
-        let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
+        let location = self.step_of(f).map(|(_, step)| step.origin);
         let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", said) };
-        let help = match ceiling.at {
-            Some(_) => "raise the limit, or lower `max_tokens` or a limit on iterations or items",
-            None => "allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items",
+        let help = match ceiling.of_flow {
+            true => "raise the limit, or lower `max_tokens` or a limit on iterations or items",
+            false => "allow more with `--max-cost`, or lower `max_tokens` or a limit on iterations or items",
         };
         self.finish(Err(error.help(help)));
         false
@@ -108,7 +107,7 @@ impl Turn<'_> {
         if let Some(limit) = self.core.flags.max_cost_micro {
             let spent = self.core.usage.cost_micro.saturating_add(self.core.assumed);
             let under_way = reserved().map(|p| p.reserved).fold(0, u64::saturating_add);
-            all.push(Ceiling { limit, spent, under_way, at: None });
+            all.push(Ceiling { limit, spent, under_way, of_flow: false });
         }
         let mut at = self.core.frames.get(f).map(|f| f.activation).filter(|_| self.prepared.limits_cost);
         while let Some((around, call)) = at.and_then(|a| Some((a, self.core.activations.call(a)?))) {
@@ -118,14 +117,14 @@ impl Turn<'_> {
             let Some(limit) = budget.and_then(|b| b.max_cost_micro) else { continue };
             let inside = reserved().filter(|p| self.is_inside(p.frame, around));
             let under_way = inside.map(|p| p.reserved).fold(0, u64::saturating_add);
-            all.push(Ceiling { limit, spent: call.cost, under_way, at: Some(flow.origin) });
+            all.push(Ceiling { limit, spent: call.cost, under_way, of_flow: true });
         }
         all
     }
 
     /// What the limits of the flows around a step leave, in micro-dollars.
     pub fn room_of_money(&self, f: FrameId) -> Option<u64> {
-        let ceilings = self.cost_ceilings(f).into_iter().filter(|ceiling| ceiling.at.is_some());
+        let ceilings = self.cost_ceilings(f).into_iter().filter(|ceiling| ceiling.of_flow);
         ceilings.map(|c| c.limit.saturating_sub(c.spent.saturating_add(c.under_way))).min()
     }
 

@@ -9,6 +9,7 @@ use trefoil_ir::{Budget, Guard, OnExceeded, OnItemFailure, Program};
 use trefoil_machine::event::EventKind;
 use trefoil_machine::{Flags, Key, Prepared, Replay, Request, Reserve, RunError, Unwatched, Usage};
 use trefoil_prices::{Price, Rates};
+use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
 
 use crate::machine::FLAGS;
@@ -128,6 +129,41 @@ fn the_limit_of_a_flow_holds_before_the_call_where_passing_it_fails_the_run() {
     let mut run = Run::start(&Prepared::new(budgeted(OnExceeded::Abort)), None, flags);
     run.complete(&Key::from("a"), Ok("x".into()), cost(2_000));
     expect!["cost limit exceeded: $0.002 spent, limit is $0.0015"].assert_eq(&error(&run));
+}
+
+#[test]
+fn a_limit_of_a_flow_is_told_where_the_step_is_that_it_ends() {
+    let flags = Flags { max_cost_micro: None, ..limited(0) };
+    let at = |start| Location::new(FileId(0), Span::new(start, start + 1));
+    let ends = |max_calls, max_cost_micro, costs: &[u64]| {
+        let mut b = Build::new();
+        let steps = [b.model("a", "x"), b.model("b", "x")];
+        for (step, start) in steps.into_iter().zip([10, 20]) {
+            b.at(step).origin = at(start);
+        }
+        let body = b.sequence("", &steps);
+        let main = b.flow("main", body, None);
+        b.flow_mut(main).budget = Some(Budget {
+            max_tokens: None,
+            max_duration_ms: None,
+            max_calls,
+            calls_at: None,
+            max_cost_micro,
+            on_exceeded: OnExceeded::Abort,
+        });
+        let mut run = Run::start(&Prepared::new(b.program(main)), None, flags.clone());
+        for (key, micro) in ["a", "b"].into_iter().zip(costs) {
+            run.complete(&Key::from(key), Ok("x".into()), cost(*micro));
+        }
+        error(&run);
+        let error = run.result.unwrap().unwrap_err();
+        assert_eq!((error.key, error.location), (Some(Key::from("b")), Some(at(20))));
+    };
+    // Before the call, and after one that cost more than was expected.
+    ends(None, Some(1_500), &[501]);
+    ends(None, Some(1_500), &[500, 2_000]);
+    // As many calls as there may be.
+    ends(Some(1), None, &[1]);
 }
 
 #[test]

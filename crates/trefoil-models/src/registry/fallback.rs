@@ -90,8 +90,8 @@ impl ModelProvider for ByStep {
         for name in std::iter::once(&own).chain(others.iter()) {
             match self.ask(at, request, name, delta).await {
                 Ok(answer) => return Ok(failed.then(name, answer)),
-                Err((error, true)) => failed.add(error),
-                Err((error, false)) => return Err(failed.and(error)),
+                Err((error, true)) => failed.add(name, error),
+                Err((error, false)) => return Err(failed.and(name.to_string(), error)),
             }
         }
         Err(failed.all())
@@ -106,14 +106,17 @@ impl ModelProvider for ByStep {
 #[derive(Default)]
 struct Failed {
     errors: Vec<ModelError>,
-    /// Calls that broke off may have to be paid for.
-    spent: Usage,
+    /// Calls that broke off may have to be paid for, each at the price of its model.
+    spent: Vec<(String, Usage)>,
+    /// The last of them.
+    last: String,
 }
 
 impl Failed {
-    fn add(&mut self, error: ModelError) {
+    fn add(&mut self, name: &ModelName, error: ModelError) {
+        self.last = name.to_string();
         if let Some(came) = &error.came {
-            self.spent.add(came.usage);
+            self.spent.push((self.last.clone(), came.usage));
         }
         self.errors.push(error);
     }
@@ -125,21 +128,21 @@ impl Failed {
     /// An answer after all.
     fn then(self, name: &ModelName, mut answer: ModelAnswer) -> ModelAnswer {
         if !self.errors.is_empty() {
-            answer.usage.add(self.spent);
-            answer.instead = Some(Box::new(Instead { by: name.to_string(), why: self.why() }));
+            answer.instead = Some(Box::new(Instead { by: name.to_string(), why: self.why(), spent: self.spent }));
         }
         answer
     }
 
     /// An error that no other model would have spared.
-    fn and(self, mut error: ModelError) -> ModelError {
+    fn and(self, by: String, mut error: ModelError) -> ModelError {
         if self.errors.is_empty() {
             return error;
         }
-        error.message = format!("{}; before that, {}", error.message, self.why());
-        if error.came.is_some() || self.spent != Usage::default() {
+        let why = self.why();
+        error.message = format!("{}; before that, {why}", error.message);
+        if error.came.is_some() || !self.spent.is_empty() {
             let came = error.came.get_or_insert_with(|| Box::new(ModelAnswer::new("", Usage::default())));
-            came.usage.add(self.spent);
+            came.instead = Some(Box::new(Instead { by, why, spent: self.spent }));
         }
         error
     }
@@ -148,11 +151,14 @@ impl Failed {
     fn all(mut self) -> ModelError {
         let waits: Option<Vec<u64>> = self.errors.iter().map(|error| error.retry_after_ms).collect();
         let wait = waits.and_then(|waits| waits.into_iter().min());
-        let Some(mut last) = self.errors.pop() else {
+        let Some(last) = self.errors.pop() else {
             return ModelError::new(ModelErrorKind::Setup, "no model is configured");
         };
-        // What it used is among what was spent.
-        last.came = None;
-        ModelError { retry_after_ms: wait, ..self.and(last) }
+        // Here it is not one of those before.
+        if last.came.is_some() {
+            self.spent.pop();
+        }
+        let by = std::mem::take(&mut self.last);
+        ModelError { retry_after_ms: wait, ..self.and(by, last) }
     }
 }

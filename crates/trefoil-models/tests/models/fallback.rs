@@ -92,7 +92,9 @@ async fn text_that_was_shown_is_not_answered_a_second_time() {
     assert_eq!((answer.unwrap_err().came.unwrap().text, other), ("half".to_owned(), Json::Null));
     // Nothing of this one was, but it may have to be paid for.
     let (answer, _) = after(Reply::Stream(vec![Piece::Bytes(b": hi\n\n".to_vec()), Piece::Cut]), &streaming).await;
-    assert_eq!(answer.unwrap().usage.unknown_calls, 1);
+    let answer = answer.unwrap();
+    assert_eq!(answer.usage.unknown_calls, 0);
+    assert_eq!(answer.instead.unwrap().spent, [("openai:model-x".to_owned(), Usage::unknown())]);
 }
 
 #[tokio::test]
@@ -102,6 +104,18 @@ async fn where_none_can_answer_all_are_named_and_the_shortest_wait_counts() {
     let error = ask(&*provider(&one.url, &other.url, "k"), &asked()).await.0.unwrap_err();
     expect!["`anthropic` answered with 529: no; before that, `openai` answered with 429: no"].assert_eq(&error.message);
     assert_eq!((error.kind, error.retry_after_ms), (ModelErrorKind::Status(529), Some(2000)));
+}
+
+#[tokio::test]
+async fn what_each_one_used_before_it_broke_off_is_told_under_its_name() {
+    let cut = || Reply::Stream(vec![Piece::Bytes(b": hi\n\n".to_vec()), Piece::Cut]);
+    let (one, other) = (Server::start(vec![cut()]).await, Server::start(vec![cut()]).await);
+    let streaming = ModelRequest { stream: true, ..asked() };
+    let error = ask(&*provider(&one.url, &other.url, "k"), &streaming).await.0.unwrap_err();
+    let came = error.came.unwrap();
+    let instead = came.instead.unwrap();
+    assert_eq!((came.usage, &*instead.by), (Usage::unknown(), "anthropic:other"));
+    assert_eq!(instead.spent, [("openai:model-x".to_owned(), Usage::unknown())]);
 }
 
 #[tokio::test]

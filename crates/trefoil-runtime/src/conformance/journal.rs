@@ -85,6 +85,7 @@ fn one_of_each_kind() -> Vec<Entry> {
         duration_ms: Some(1_200),
         told: Told {
             answered_by: Some("gpt-5.4-2026-03-01".to_owned()),
+            instead: Some("openai:gpt-5.4".to_owned()),
             finish: Some(Finish::Stop),
             request_id: Some("req_1".to_owned()),
         },

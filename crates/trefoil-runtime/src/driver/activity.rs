@@ -87,6 +87,9 @@ impl World {
     }
 }
 
+/// What models used that were asked before the one that answered, each under its name.
+pub type Spent = Vec<(String, Usage)>;
+
 /// What came of an activity.
 pub struct Done {
     /// Which.
@@ -95,6 +98,8 @@ pub struct Done {
     pub result: Result<Value, RunError>,
     /// What else is known about it.
     pub about: About,
+    /// Beside what it says: each has a price of its own.
+    pub spent: Spent,
 }
 
 /// What came of performing an activity.
@@ -124,6 +129,8 @@ pub struct Came {
     pub partial: Option<String>,
     /// Of a model call that another model answered than the one that was asked: which.
     pub by: Option<String>,
+    /// What those before it used.
+    pub spent: Spent,
 }
 
 impl From<Result<Value, RunError>> for Came {
@@ -137,6 +144,7 @@ impl From<Result<Value, RunError>> for Came {
             told: Told::default(),
             partial: None,
             by: None,
+            spent: Vec::new(),
         }
     }
 }
@@ -177,16 +185,20 @@ pub async fn perform(
         Err(error) => Err(world.secrets.hide_error(error)),
     };
     if let Some(place) = &place {
-        place.used(came.usage);
+        let mut used = came.usage;
+        for (_, spent) in &came.spent {
+            used.get_or_insert_default().add(*spent);
+        }
+        place.used(used);
     }
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let effect = !matches!(activity.request, Request::Timer { .. } | Request::Decide(_));
-    let Came { result, usage, repeatable, warnings, verdicts, told, partial, by } = came;
+    let Came { result, usage, repeatable, warnings, verdicts, told, partial, by, spent } = came;
     let model = by.or_else(|| world.model(&activity));
     let duration_ms = effect.then_some(duration_ms);
     let (kept, from) = (None, None);
     let about = About { model, usage, repeatable, duration_ms, told, warnings, verdicts, partial, kept, from };
-    Performed::Done(Box::new(Done { activity, result, about }), place)
+    Performed::Done(Box::new(Done { activity, result, about, spent }), place)
 }
 
 /// How far an activity is.
@@ -287,6 +299,10 @@ fn tool_error(name: &str, error: ToolError) -> RunError {
         ToolError::Failed(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")),
         ToolError::Limit(why) => RunError::new("BUDGET_EXCEEDED", format!("`{name}` ended: {why}")),
         ToolError::Network(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Network),
+        ToolError::Broken(why) => RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Broken),
+        ToolError::Unusable(why) => {
+            RunError::new("TOOL_ERROR", format!("`{name}` failed: {why}")).cause(Cause::Unusable)
+        }
         ToolError::Status { status, message, retry_after_ms } => {
             let error = RunError::new("TOOL_ERROR", format!("`{name}` {message}")).cause(Cause::Status(status));
             let wait = retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));

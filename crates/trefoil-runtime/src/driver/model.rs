@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use trefoil_template::{Hole, HoleKind, Value};
 
-use super::activity::{At, Came};
+use super::activity::{At, Came, Spent};
 use crate::ports::{Instead, ModelAnswer, ModelError, ModelErrorKind};
 use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::event::{EventKind, Told};
@@ -46,8 +46,8 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         Ok(answer) => answer,
         Err(mut error) => {
             let came = error.came.take().map(|came| *came);
-            // A limit of the operator's has words of its own.
-            return broken(at, request, model_error(error), came);
+            // A limit of the operator's has words of its own, and the message names all models that were asked.
+            return Came { warnings: Vec::new(), ..broken(at, request, model_error(error), came) };
         }
     };
     if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
@@ -61,8 +61,9 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     }
     let told = told(&answer);
     let result = Ok(said::value(looked.text, answer.calls));
-    let (by, warnings) = instead(at, request, answer.instead);
-    Came { result, usage: Some(answer.usage), repeatable: false, warnings, verdicts, told, partial: None, by }
+    let (by, warnings, spent) = instead(at, request, answer.instead);
+    let usage = Some(answer.usage);
+    Came { result, usage, repeatable: false, warnings, verdicts, told, partial: None, by, spent }
 }
 
 /// Verdicts as the journal keeps them: where nothing was found there is nothing to write.
@@ -85,20 +86,25 @@ fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<Mod
     let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
     let error = error.answered(&shown);
     let partial = Some(shown).filter(|text| !text.is_empty());
-    let (by, warnings) = instead(at, request, came.instead);
-    Came { partial, told, usage: Some(came.usage), warnings, by, ..Came::from(Err(error)) }
+    let (by, warnings, spent) = instead(at, request, came.instead);
+    Came { partial, told, usage: Some(came.usage), warnings, by, spent, ..Came::from(Err(error)) }
 }
 
-/// The model that answered, where that is not the one that was asked, and what to say of it.
-fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<Box<Instead>>) -> (Option<String>, Vec<String>) {
-    let Some(Instead { by, why }) = instead.map(|instead| *instead) else { return (None, Vec::new()) };
+/// The model that answered, where that is not the one that was asked, what to say of it, and what those before it used.
+fn instead(at: &At<'_>, request: &ModelRequest, instead: Option<Box<Instead>>) -> (Option<String>, Vec<String>, Spent) {
+    let Some(Instead { by, why, spent }) = instead.map(|instead| *instead) else { return Default::default() };
     let asked = at.world.ports.models.label(request);
     let said = format!("`{by}` answered instead of `{asked}`: {}", at.world.secrets.hide(&why));
-    (Some(by), vec![said])
+    (Some(by), vec![said], spent)
 }
 
 fn told(answer: &ModelAnswer) -> Told {
-    Told { answered_by: answer.model.clone(), finish: answer.finish, request_id: answer.request_id.clone() }
+    Told {
+        answered_by: answer.model.clone(),
+        instead: answer.instead.as_ref().map(|instead| instead.by.clone()),
+        finish: answer.finish,
+        request_id: answer.request_id.clone(),
+    }
 }
 
 /// An answer that is not whole is a failed call (decision C14).

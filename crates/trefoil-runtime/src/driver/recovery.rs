@@ -73,7 +73,7 @@ pub const UNKNOWN: &str = "UNKNOWN_OUTCOME";
 /// The failure of an activity that may have been done or not.
 fn unknown(activity: &Activity) -> RunError {
     let what = activity.request.sort();
-    let message = format!("the process ended while this {what} was running, so its outcome is unknown");
+    let message = format!("it is unknown whether this {what} was done: its process ended, or no answer came");
     RunError::new(UNKNOWN, message)
 }
 
@@ -181,7 +181,7 @@ impl Driver {
             Decided::Retry => self.repeat(activity),
             Decided::Fail => {
                 let result = Err(unknown(&activity));
-                self.done.push(Done { activity, result, about: About::default() });
+                self.done.push(Done { activity, result, about: About::default(), spent: Vec::new() });
             }
             Decided::Done(value) => {
                 let value = self.world.secrets.scrub_value(value);
@@ -189,7 +189,7 @@ impl Driver {
                     Request::Command(_) => activity::succeeded(value.to_text().to_string()),
                     _ => value,
                 });
-                self.done.push(Done { activity, result, about: About::default() });
+                self.done.push(Done { activity, result, about: About::default(), spent: Vec::new() });
             }
         }
     }

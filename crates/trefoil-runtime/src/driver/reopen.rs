@@ -8,8 +8,9 @@ use super::recovery::{Again, UNKNOWN};
 use super::told::Untold;
 use super::{ENGINE, Options, ReadJournal, journal_error};
 use crate::ports::Journal;
-use trefoil_machine::error::RunError;
+use trefoil_machine::error::{Cause, RunError};
 use trefoil_machine::journal::{Changes, Entry, EntryKind, VERSION};
+use trefoil_machine::key::Key;
 use trefoil_machine::machine::{Rebuild, Reopening, Scan};
 use trefoil_machine::{Past, Replay, Unwatched, Watcher};
 
@@ -33,11 +34,20 @@ pub async fn reopen(
     let run = &world.watch.run;
     let mut scan = Scan::of(error, &world.prepared.program.name);
     let (end, mut unknown) = (replay.next_seq(), BTreeSet::new());
+    // What does something, of what has begun.
+    let mut acts: BTreeSet<Key> = BTreeSet::new();
     read(journal, run, end, |entry| {
         scan.entry(&entry);
         match entry.kind {
-            EntryKind::Failed { key, error, .. } if error.code == UNKNOWN => drop(unknown.insert(key)),
-            EntryKind::Scheduled { key, .. } => drop(unknown.remove(&key)),
+            EntryKind::Failed { key, error, .. } if is_unknown(&error) && acts.contains(&key) => {
+                unknown.insert(key);
+            }
+            EntryKind::Scheduled { key, sort, .. } => {
+                unknown.remove(&key);
+                if sort == "tool" || sort == "command" {
+                    acts.insert(key);
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -62,6 +72,11 @@ pub async fn reopen(
         return Err(would_repeat(error));
     }
     Ok(Reopened { replay, again: Again { kind: entry.kind, told: collect.told, unknown } })
+}
+
+/// Whether what has failed so may have been done.
+fn is_unknown(error: &RunError) -> bool {
+    error.code == UNKNOWN || error.cause.as_ref().is_some_and(Cause::may_be_done)
 }
 
 /// Replays the entries before a reopening, without what that makes void.

@@ -132,16 +132,19 @@ impl Driver {
 
     fn is_done(&mut self, activity: Arc<Activity>, value: trefoil_template::Value, about: About) {
         self.tell_began(&activity);
-        self.done.push(Done { activity, result: Ok(value), about });
+        self.done.push(Done { activity, result: Ok(value), about, spent: Vec::new() });
     }
 }
 
 /// Why a run that goes by an earlier one stops here, if it does.
 fn would_repeat<'a>(world: &World, memo: &Memo, lacking: impl Iterator<Item = &'a Arc<Activity>>) -> Option<RunError> {
-    let mut lacking = lacking.filter(|asked| memo.before(&asked.key).is_some());
+    let mut lacking = lacking.filter(|asked| memo.may_be_done(&asked.key));
     let asked = lacking.find(|asked| !recovery::may_repeat(world, &asked.request) && !memo.may_rerun(asked))?;
     let (key, sort) = (asked.key.clone(), asked.request.sort());
-    let message = format!("this {sort} ran in the earlier run, and may not be safe to run again");
+    let message = match memo.before(&key) {
+        Some(_) => format!("this {sort} ran in the earlier run, and may not be safe to run again"),
+        None => format!("this {sort} may have run in one of many earlier runs, and may not be safe to run again"),
+    };
     let location = world.prepared.program.step(asked.step).map(|step| step.origin);
     let label = asked.labels.last().map_or_else(|| key.as_str().to_owned(), ToString::to_string);
     let help = format!("to allow it, pass `--rerun {label}`");

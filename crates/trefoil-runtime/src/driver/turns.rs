@@ -407,7 +407,7 @@ impl Driver {
                 if let Some(activity) = asked.map(|u| u.activity.clone()) {
                     self.put_away(&key);
                     let result = Ok(self.world.secrets.scrub_value(answer.into()));
-                    self.done.push(Done { activity, result, about: About::default() });
+                    self.done.push(Done { activity, result, about: About::default(), spent: Vec::new() });
                 } else {
                     self.settled.push(key);
                 }
@@ -463,13 +463,13 @@ impl Driver {
             self.under_way.swap_remove(&done.activity.key);
         }
         let now = self.world.watch.now_ms();
-        for Done { activity, result, mut about } in batch {
+        for Done { activity, result, mut about, spent } in batch {
             let key = activity.key.clone();
             if about.is_reused() {
                 self.machine.not_made(&activity);
             }
             // From here on the journal says what it cost.
-            let usage = about.usage.map(|usage| self.machine.priced(&activity, usage, about.model.as_deref()));
+            let usage = about.usage.map(|usage| self.priced(&activity, usage, about.model.as_deref(), &spent));
             about.usage = usage;
             let repeatable = about.repeatable;
             let ended = self.world.ended(&activity, &result, &about);
@@ -486,6 +486,17 @@ impl Driver {
         }
         self.places.clear();
         Ok(())
+    }
+
+    /// What an activity used, and what models used that were asked before: each at its own price.
+    fn priced(&self, activity: &Activity, usage: Usage, by: Option<&str>, spent: &[(String, Usage)]) -> Usage {
+        // The last one may have used nothing at all, where others have.
+        let is_used = spent.is_empty() || usage != Usage::default();
+        let mut all = if is_used { self.machine.priced(activity, usage, by) } else { usage };
+        for (name, used) in spent {
+            all.add(self.machine.priced(activity, *used, Some(name)));
+        }
+        all
     }
 
     /// The switch was used.

@@ -162,6 +162,8 @@ pub struct Instead {
     pub by: String,
     /// Why the previous models did not answer, in one line.
     pub why: String,
+    /// What the previous models used, each under its name. It is not part of [`ModelAnswer::usage`]: each has a price of its own.
+    pub spent: Vec<(String, Usage)>,
 }
 
 impl ModelAnswer {
@@ -244,9 +246,15 @@ pub enum ToolError {
     /// A limit of the run that calls it would be passed. That run ends with `BUDGET_EXCEEDED`, whatever the step does with failures.
     #[error("{0}")]
     Limit(String),
-    /// No connection, or it broke.
+    /// No connection: nothing was sent.
     #[error("{0}")]
     Network(String),
+    /// It was called, and no whole answer came: nobody knows whether it was done.
+    #[error("{0}")]
+    Broken(String),
+    /// It was called, and what came back cannot be used: it may have been done.
+    #[error("{0}")]
+    Unusable(String),
     /// It answered, with an HTTP status that means a failure.
     #[error("{message}")]
     Status {

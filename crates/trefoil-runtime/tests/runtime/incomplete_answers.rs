@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 use trefoil_ir::{Guard, PiiAction, PiiEntity, StepKind};
-use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{EventKind, Finish, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
+use trefoil_prices::{Price, Rates};
+use trefoil_runtime::ports::{CallSite, Instead};
+use trefoil_runtime::{EventKind, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage};
 use trefoil_syntax::{Location, Span};
 
 use crate::world::World;
@@ -50,6 +51,60 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
             _ => None,
         });
         assert_eq!(kept, Some((Some("Half of it".to_owned()), Some(13), Some(finish))));
+    }
+}
+
+/// Is asked when `test` has broken off. Whether it breaks off, too.
+struct Second(bool);
+
+#[async_trait]
+impl ModelProvider for Second {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let tokens = |input_tokens| Usage { input_tokens, ..Usage::default() };
+        let spent = vec![("test".to_owned(), tokens(100))];
+        let instead = Instead { by: "other:x".to_owned(), why: "`test` broke off".to_owned(), spent };
+        let answer = ModelAnswer { instead: Some(Box::new(instead)), ..ModelAnswer::new("Said", tokens(10)) };
+        match self.0 {
+            false => Ok(answer),
+            true => Err(ModelError {
+                came: Some(Box::new(answer)),
+                ..ModelError::new(ModelErrorKind::Protocol, "it broke off")
+            }),
+        }
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "test".to_owned()
+    }
+}
+
+#[test]
+fn what_each_model_of_a_call_used_has_its_own_price() {
+    for breaks in [false, true] {
+        let mut b = Build::new();
+        let say = b.model("writer", "x");
+        let main = b.flow("main", say, None);
+        let mut world = World::new(Second(breaks));
+        // Micro-dollars of a token.
+        let rates = |input: u64| Rates { input: input * 1_000_000, ..Rates::default() };
+        let price = |input| Price { rates: rates(input), ..Price::default() };
+        world.options.prices = vec![("test".to_owned(), price(1)), ("other:x".to_owned(), price(20))];
+        world.options.fallbacks = vec![("test".to_owned(), vec!["other:x".to_owned()])];
+        let outcome = world.run(&b.program(main), "x");
+        assert_eq!(outcome.result.is_err(), breaks);
+        let used = Usage { input_tokens: 110, cost_micro: 100 + 10 * 20, ..Usage::default() };
+        assert_eq!(outcome.usage, used);
+        let told = world.kinds().into_iter().find_map(|kind| match kind {
+            EventKind::ModelFinished { told, .. } | EventKind::EffectFailed { told, .. } => told.instead,
+            _ => None,
+        });
+        assert_eq!(told.as_deref(), Some("other:x"));
+        let warned = world.kinds().iter().any(|kind| matches!(kind, EventKind::Warning { .. }));
+        assert_eq!(warned, !breaks, "a failure names the models itself");
     }
 }
 

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, redirect};
 use url::{Host, Url};
 
@@ -162,6 +162,8 @@ impl Client {
     async fn follow(&self, call: Call) -> Result<Opened, Fault> {
         let mut url = parsed(&call.url)?;
         let (mut method, mut body, mut headers) = (call.method, call.body, headers(&call.headers)?);
+        // Who is not told may compress (RFC 9110, 12.5.3).
+        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         for _ in 0..=self.rules.limits.redirects {
             let client = self.allowed(&url)?;
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
@@ -233,7 +235,7 @@ impl Client {
     fn opened(&self, response: reqwest::Response, url: Url) -> Result<Opened, Fault> {
         let encoded = response.headers().get(CONTENT_ENCODING).is_some_and(|v| v.as_bytes() != b"identity");
         if encoded {
-            return Err(Fault::Broken(format!("{} sent a compressed answer, which was not requested", host(&url))));
+            return Err(Fault::Unusable(format!("{} sent a compressed answer, which was not requested", host(&url))));
         }
         Ok(Opened { response, url, left: self.rules.limits.body, limit: self.rules.limits.body })
     }
@@ -311,7 +313,7 @@ fn location(from: &Url, response: &reqwest::Response) -> Option<Result<Url, Faul
         return None;
     }
     let to = response.headers().get(LOCATION)?;
-    let wrong = || Fault::Broken(format!("{} redirects to an invalid URL", host(from)));
+    let wrong = || Fault::Unusable(format!("{} redirects to an invalid URL", host(from)));
     Some(to.to_str().ok().and_then(|to| from.join(to).ok()).ok_or_else(wrong))
 }
 

@@ -18,6 +18,9 @@ pub enum Fault {
     /// It was sent, and took too long.
     #[error("no answer within {0} s")]
     Timeout(u64),
+    /// The answer cannot be used.
+    #[error("{0}")]
+    Unusable(String),
     /// The answer is larger than the limit, in bytes.
     #[error("the answer is larger than {} KB", .0 >> 10)]
     TooLarge(usize),
@@ -26,6 +29,6 @@ pub enum Fault {
 impl Fault {
     /// Whether the server may have received the request, and done what it asks for.
     pub fn may_have_arrived(&self) -> bool {
-        matches!(self, Self::Broken(_) | Self::Timeout(_) | Self::TooLarge(_))
+        matches!(self, Self::Broken(_) | Self::Timeout(_) | Self::Unusable(_) | Self::TooLarge(_))
     }
 }

@@ -84,8 +84,10 @@ impl From<Fault> for ToolError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Timeout(_) => Self::Timeout,
-            Fault::Unreachable(what) | Fault::Broken(what) => Self::Network(what),
-            Fault::Refused(_) | Fault::Invalid(_) | Fault::TooLarge(_) => Self::Failed(fault.to_string()),
+            Fault::Unreachable(what) => Self::Network(what),
+            Fault::Broken(what) => Self::Broken(what),
+            Fault::Unusable(_) | Fault::TooLarge(_) => Self::Unusable(fault.to_string()),
+            Fault::Refused(_) | Fault::Invalid(_) => Self::Failed(fault.to_string()),
         }
     }
 }

@@ -27,9 +27,9 @@ pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Re
     if let Some(shape) = &tool.result {
         let content = result.structured_content.as_ref();
         let content =
-            content.ok_or_else(|| failed(format!("`{}` declares structured content but sent none", server.name)))?;
+            content.ok_or_else(|| unusable(format!("`{}` declares structured content but sent none", server.name)))?;
         shape.check(content).map_err(|why| {
-            failed(format!("the result from `{}` does not match the tool's output schema: {why}", server.name))
+            unusable(format!("the result from `{}` does not match the tool's output schema: {why}", server.name))
         })?;
     }
     let found = match (result.structured_content, texts) {
@@ -40,8 +40,13 @@ pub fn value(server: &McpServer, tool: &Described, result: CallToolResult) -> Re
         }
         (None, None) => {
             let parts = serde_json::to_value(&result.content);
-            Value::from_json(parts.map_err(|why| failed(format!("the answer cannot be read: {why}")))?)
+            Value::from_json(parts.map_err(|why| unusable(format!("the answer cannot be read: {why}")))?)
         }
     };
-    if found.is_within_limits() { Ok(found) } else { Err(failed("the answer is too large".to_owned())) }
+    if found.is_within_limits() { Ok(found) } else { Err(unusable("the answer is too large".to_owned())) }
+}
+
+/// It was done, as far as anybody knows.
+fn unusable(what: impl Into<String>) -> ToolError {
+    ToolError::Unusable(what.into())
 }

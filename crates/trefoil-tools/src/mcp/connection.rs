@@ -143,7 +143,13 @@ impl Connection {
             }
             Ok(Err(why)) => {
                 let ended = ending(process.as_mut(), &said).await;
-                return Err(trouble.take().unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why))));
+                let why = trouble.take().unwrap_or_else(|| ended.unwrap_or_else(|| refused(&why)));
+                // No tool was called yet.
+                return Err(match why {
+                    ToolError::Broken(why) => ToolError::Network(why),
+                    ToolError::Unusable(why) => ToolError::Failed(why),
+                    why => why,
+                });
             }
             Err(_) => return Err(ToolError::Timeout),
         };
@@ -278,7 +284,7 @@ impl Connection {
             return ended;
         }
         match why {
-            ServiceError::TransportClosed => ToolError::Network("the server closed the connection".to_owned()),
+            ServiceError::TransportClosed => ToolError::Broken("the server closed the connection".to_owned()),
             ServiceError::Timeout { .. } => ToolError::Timeout,
             ServiceError::TransportSend(error) => ToolError::Network(format!("the connection failed: {error}")),
             other => failed(format!("the server violated the protocol: {other}")),
@@ -301,7 +307,7 @@ async fn ending(process: Option<&mut Process>, said: &LastWords) -> Option<ToolE
     tokio::time::sleep(Duration::from_millis(20)).await;
     let said = said.text();
     let said = if said.is_empty() { said } else { format!(": {said}") };
-    Some(ToolError::Network(format!("the server stopped: {how}{said}")))
+    Some(ToolError::Broken(format!("the server stopped: {how}{said}")))
 }
 
 fn refused(why: &ClientInitializeError) -> ToolError {

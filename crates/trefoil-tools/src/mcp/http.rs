@@ -168,7 +168,7 @@ impl StreamableHttpClient for Guarded {
             _ if !asks => Ok(StreamableHttpPostResponse::Accepted),
             _ => {
                 let what = "the server's answer is not an MCP message";
-                self.trouble.tell(trefoil_runtime::ToolError::Failed(what.to_owned()));
+                self.trouble.tell(trefoil_runtime::ToolError::Unusable(what.to_owned()));
                 Err(StreamableHttpError::UnexpectedServerResponse(what.into()))
             }
         }

@@ -66,7 +66,7 @@ impl Bounded {
     }
 
     fn stop(&self, why: String) -> io::Result<()> {
-        self.trouble.tell(ToolError::Failed(why.clone()));
+        self.trouble.tell(ToolError::Unusable(why.clone()));
         Err(io::Error::new(io::ErrorKind::InvalidData, why))
     }
 }

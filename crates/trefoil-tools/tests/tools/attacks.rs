@@ -243,7 +243,7 @@ async fn no_answer_takes_more_time_or_memory_than_it_may() {
     assert!(matches!(told.unwrap_err(), Fault::Broken(_) | Fault::TooLarge(_)));
     // 28 bytes that unpack to nothing here, and could to gigabytes elsewhere.
     let told = try_with(|| bytes("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx")).await;
-    assert!(matches!(told.unwrap_err(), Fault::Broken(_)));
+    assert!(matches!(told.unwrap_err(), Fault::Unusable(_)));
     let told =
         try_with(|| bytes("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")).await;
     assert_eq!(told.unwrap_err(), Fault::Refused("more than 5 redirects".to_owned()));

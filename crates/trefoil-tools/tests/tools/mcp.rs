@@ -80,14 +80,14 @@ async fn a_server_gets_what_the_operator_lists_and_nothing_else() {
 async fn a_server_that_misbehaves_is_a_failure_with_a_reason() {
     let host = host(server("good"));
     fails(expect![[r#"Failed("the disk is full")"#]], said(&host, "fails").await);
-    fails(expect![[r#"Network("the server stopped: it exited with 3: out of memory")"#]], said(&host, "dies").await);
+    fails(expect![[r#"Broken("the server stopped: it exited with 3: out of memory")"#]], said(&host, "dies").await);
     // The next call starts it again.
     assert_eq!(said(&host, "echo").await.unwrap().to_json(), "tea");
-    fails(expect![[r#"Failed("the server sent a message of more than 8 MB")"#]], said(&host, "huge").await);
-    fails(expect![[r#"Failed("the server wrote more than 32 MB for one request")"#]], said(&host, "floods").await);
+    fails(expect![[r#"Unusable("the server sent a message of more than 8 MB")"#]], said(&host, "huge").await);
+    fails(expect![[r#"Unusable("the server wrote more than 32 MB for one request")"#]], said(&host, "floods").await);
     fails(
         expect![[
-            r#"Failed("the result from `stand-in` does not match the tool's output schema: \"seven\" is not of type \"integer\" (at `/n`)")"#
+            r#"Unusable("the result from `stand-in` does not match the tool's output schema: \"seven\" is not of type \"integer\" (at `/n`)")"#
         ]],
         said(&host, "lies").await,
     );

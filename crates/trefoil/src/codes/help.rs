@@ -11,9 +11,11 @@ enum For {
     Status(u16, u16),
     /// No connection, or it broke.
     Network,
+    /// What may have been done although it failed.
+    Done,
 }
 
-use For::{Any, Network, Status};
+use For::{Any, Done, Network, Status};
 
 /// The first line that fits counts.
 const HELP: &[(&str, For, &str)] = &[
@@ -73,6 +75,11 @@ const HELP: &[(&str, For, &str)] = &[
         "the server rejects the credentials, or wants some: set them in `headers` or `auth` of the tool, or in `headers` of `[mcp.NAME]`",
     ),
     ("TOOL_ERROR", Status(403, 403), "the server does not allow this call with these credentials"),
+    (
+        "TOOL_ERROR",
+        Done,
+        "find out whether it was done; `trefoil resume` asks before it repeats what may not be safe to repeat",
+    ),
     ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what is wrong"),
     ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
     ("WOULD_REPEAT", Any, "change the manifest or the input, and start a new run"),
@@ -87,7 +94,9 @@ pub fn help(error: &RunError) -> Option<&str> {
 /// What to do about a code with a cause.
 pub fn of(code: &str, cause: Option<&Cause>) -> Option<&'static str> {
     let fits = |wanted: &For| match (wanted, cause) {
-        (Any, _) | (Network, Some(Cause::Network)) => true,
+        (Any, _) => true,
+        (Network, Some(cause)) => cause.is_network(),
+        (Done, Some(cause)) => cause.may_be_done(),
         (Status(from, to), Some(Cause::Status(status))) => (from..=to).contains(&status),
         _ => false,
     };

@@ -10,7 +10,7 @@ use trefoil_runtime::RunError;
 use trefoil_runtime::driver::Options;
 use trefoil_runtime::driver::memo::{Decision, Memo, Reuse};
 use trefoil_runtime::ports::NoEvents;
-use trefoil_store::Store;
+use trefoil_store::{Content, Store};
 
 use super::Stored;
 use super::history::{prepared, reading};
@@ -104,7 +104,7 @@ impl Lines {
 }
 
 /// Runs before the one that is gone by whose results are used where it has none itself.
-const BEFORE: usize = 8;
+const BEFORE: usize = 64;
 
 impl Engine {
     /// Prepares a new run of an edited flow that reuses the results of a run of the [store](Self::store): requests that
@@ -154,12 +154,16 @@ impl Engine {
     }
 
     async fn based_on(&self, store: Arc<dyn Store>, stored: &Stored, flow: &Flow, edit: &Edit) -> Result<Edited> {
+        // What a run does not keep, a run of its results does not keep either.
+        let content = store.record(&stored.started.run).await?.content;
         let memo = memo(store, stored, edit).await?;
+        are_steps(&edit.rerun, flow, &memo)?;
         let started = stored.started.clone();
         let basis =
             Basis { run: started.run.clone(), from: edit.from.clone(), rerun: edit.rerun.clone(), ..Basis::default() };
         let had = memo.results();
-        let ready = self.clone().seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
+        let engine = if content == Content::All { self.clone() } else { self.clone().no_content() };
+        let ready = engine.seed(started.flags.seed).ready(flow)?.based_on(basis, memo);
         Ok(Edited { ready, started, had })
     }
 }
@@ -170,8 +174,8 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
     let mut memo = own(store.clone(), stored).await.map_err(of_run)?;
     let mut basis = stored.started.basis.clone();
     for _ in 0..BEFORE {
-        let Some(before) = basis.take().filter(|before| !before.answers) else { break };
-        // A run that is gone, or that this version cannot follow, has nothing to use.
+        let Some(before) = basis.clone().filter(|before| !before.answers) else { break };
+        // A run that is gone, or that this version cannot follow, has nothing to use. What it did was done.
         let Ok(earlier) = Stored::read(&*store, &before.run).await else { break };
         let Ok(mut older) = own(store.clone(), &earlier).await else { break };
         if let Some(step) = &before.from {
@@ -180,12 +184,29 @@ pub(super) async fn memo(store: Arc<dyn Store>, stored: &Stored, edit: &Edit) ->
         memo = memo.over(older);
         basis = earlier.started.basis;
     }
+    if basis.is_some_and(|before| !before.answers) {
+        memo = memo.cut_off();
+    }
     let mut memo = memo.rerunning(edit.rerun.iter().cloned());
     if let Some(step) = edit.from.as_ref().filter(|step| !memo.drop_from(step)) {
-        let message = format!("the run has no step `{step}`; available: `{}`", memo.steps().join("`, `"));
-        return Err(Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run")));
+        return Err(no_step(step, &memo));
     }
     Ok(memo)
+}
+
+/// Whether all of this names steps, of the runs before or of what runs now.
+pub(super) fn are_steps(names: &[String], flow: &Flow, memo: &Memo) -> Result<()> {
+    let labels = || flow.loaded().program.steps.iter().filter_map(|step| step.label.as_deref());
+    let is_none = |name: &&String| !memo.has_step(name) && labels().all(|label| label != name.as_str());
+    match names.iter().find(is_none) {
+        Some(name) => Err(no_step(name, memo)),
+        None => Ok(()),
+    }
+}
+
+fn no_step(step: &str, memo: &Memo) -> Error {
+    let message = format!("the run has no step `{step}`; available: `{}`", memo.steps().join("`, `"));
+    Error::NotStarted(Findings::of_rule("unknown-step", &message, "name a step of the run"))
 }
 
 async fn own(store: Arc<dyn Store>, stored: &Stored) -> std::result::Result<Memo, RunError> {

@@ -6,7 +6,7 @@ use trefoil_machine::journal::Answering;
 use trefoil_machine::{EntryKind, Started};
 use trefoil_store::{Content, Store, StoreError};
 
-use super::edit::{Edit, memo};
+use super::edit::{Edit, are_steps, memo};
 use super::unpack;
 use crate::engine::{Engine, Ready};
 use crate::error::{Error, Findings, Result};
@@ -103,6 +103,7 @@ impl Engine {
         let rerun = basis.rerun.iter().chain(rerun).cloned().collect();
         let edit = Edit { from: basis.from.clone(), rerun };
         let memo = memo(store, &earlier, &edit).await?;
+        are_steps(&edit.rerun, &stored.flow, &memo)?;
         Ok(ready.based_on((**basis).clone(), memo))
     }
 

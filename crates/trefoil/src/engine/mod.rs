@@ -426,8 +426,8 @@ pub fn failed(error: &RunError) -> Diagnostic {
     let step = step.map(|key| format!(" in `{}`", crate::trace::without_try(&key.0))).unwrap_or_default();
     let cause = match &error.cause {
         Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
-        Some(Cause::Network) => " (network error)".to_owned(),
-        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout) | None => String::new(),
+        Some(Cause::Network | Cause::Broken) => " (network error)".to_owned(),
+        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout | Cause::Unusable) | None => String::new(),
     };
     d.message = format!("{}{step}: {}{cause}", error.code, error.message);
     match crate::codes::help::help(error).filter(|_| error.help.is_none()) {

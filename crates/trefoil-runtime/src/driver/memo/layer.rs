@@ -31,6 +31,8 @@ pub struct Layer {
 pub enum Lost {
     /// It failed, with this code.
     Failed(String),
+    /// It was begun, and had no end when its run was stopped.
+    Unfinished,
     /// Somebody wants it to be done again.
     Wanted,
     /// The answer was made up, by this model.
@@ -72,7 +74,9 @@ impl Layer {
     /// Drops the results of a step and of all that began after it, and of what a newer run has lost so. Whether there is such a step.
     pub fn drop_from(&mut self, step: &str, void: &mut BTreeSet<Key>) -> bool {
         let is_of = |activity: &Activity| {
-            activity.key.without_try() == step || activity.labels.iter().any(|label| **label == *step)
+            let key = activity.key.without_try();
+            let inside = || key.strip_prefix(step).is_some_and(|rest| rest.starts_with('/'));
+            key == step || inside() || activity.labels.iter().any(|label| **label == *step)
         };
         let first = self.done.values().filter(|(_, a)| is_of(a)).map(|(at, _)| *at).min();
         if let Some(first) = first {
@@ -106,13 +110,18 @@ impl Watcher for Collect {
             Past::Began(activity) => {
                 let begun = || (at, Arc::new(activity.clone()));
                 layer.done.entry(activity.key.clone()).or_insert_with(begun);
+                if is_result(activity) && !layer.by_key.contains_key(&activity.key) {
+                    layer.lost.entry(activity.key.clone()).or_insert(Lost::Unfinished);
+                }
                 return;
             }
             Past::Ended(activity, result, about) => (activity, result, about),
             _ => return,
         };
         if let Err(error) = result {
-            layer.lost.insert(activity.key.clone(), Lost::Failed(error.code.clone()));
+            let stopped = ["CANCELLED", "INTERRUPTED"].contains(&error.code.as_str());
+            let lost = if stopped { Lost::Unfinished } else { Lost::Failed(error.code.clone()) };
+            layer.lost.insert(activity.key.clone(), lost);
         }
         let (Ok(value), true) = (result, is_result(activity)) else { return };
         layer.lost.remove(&activity.key);

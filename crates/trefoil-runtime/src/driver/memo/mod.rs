@@ -68,6 +68,12 @@ fn sought(activity: &Activity) -> ContentKey {
     }
 }
 
+/// Whether a step is called so, by its key or a label.
+fn is_named(activity: &Activity, name: &str) -> bool {
+    let key = activity.key.as_str();
+    key == name || own_step(key) == name || activity.labels.iter().any(|label| **label == *name)
+}
+
 /// Where a result is: in which of the runs, under which key.
 type ClaimPlace = (usize, Key);
 
@@ -86,6 +92,8 @@ pub struct Memo {
     rerun: BTreeSet<String>,
     /// Answers of models in any earlier runs.
     shelf: Option<Shelf>,
+    /// There were runs before these, which were not read.
+    cut: bool,
     /// What became of what was asked for, for whoever wants to know.
     decisions: Arc<Mutex<Vec<Decision>>>,
 }
@@ -154,6 +162,17 @@ impl Memo {
         }
         self.index();
         self
+    }
+
+    /// There were more runs before these: of what is not known, nobody knows whether it was done there.
+    #[must_use]
+    pub fn cut_off(self) -> Self {
+        Self { cut: true, ..self }
+    }
+
+    /// Whether it may have been done by one of the runs before.
+    pub fn may_be_done(&self, key: &Key) -> bool {
+        self.cut || self.before(key).is_some()
     }
 
     /// Uses no result of a step, nor of anything that began after it. Whether there is such a step.
@@ -299,6 +318,12 @@ impl Memo {
         Some(Reuse::Again { before: before.clone(), lost: layer.lost.get(&asked.key).filter(|_| same).cloned() })
     }
 
+    /// Whether this names a step that there was: by its label or its key.
+    pub fn has_step(&self, name: &str) -> bool {
+        let mut all = self.layers.iter().flat_map(|layer| layer.done.values());
+        all.any(|(_, activity)| is_named(activity, name))
+    }
+
     /// The activities of the newest run that have a result, in the order in which they began.
     pub fn results(&self) -> Vec<Key> {
         let Some(layer) = self.layers.first() else { return Vec::new() };
@@ -344,10 +369,7 @@ impl Memo {
 
     /// Whether somebody said that an activity may be done again.
     pub fn may_rerun(&self, asked: &Activity) -> bool {
-        let named = |name: &str| self.rerun.contains(name);
-        named(asked.key.as_str())
-            || named(own_step(asked.key.as_str()))
-            || asked.labels.iter().any(|label| named(label))
+        self.rerun.iter().any(|name| is_named(asked, name))
     }
 
     fn index(&mut self) {

@@ -97,6 +97,7 @@ fn because(again: &Reuse, asked: &Activity, comparing: &Comparing<'_>) -> Vec<Re
 fn of_lost(lost: &Lost) -> Reason {
     match lost {
         Lost::Failed(code) => Reason::Failed(code.clone()),
+        Lost::Unfinished => Reason::Other("it had not ended"),
         Lost::Wanted => Reason::Wanted,
         Lost::MadeUp(model) => Reason::MadeUp(model.clone()),
         Lost::Taken(key) => Reason::Taken(key.clone()),
